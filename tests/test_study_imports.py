@@ -241,7 +241,7 @@ def test_what_is_left_out_is_named(tmp_path):
         (folder / name).write_bytes(content)
     (tmp_path / "a.zip").write_bytes(zipped(files))
     for source in (folder, tmp_path / "a.zip"):
-        (note,) = read_items(source).notes
+        (note,) = read_items(source)[2]
         assert note.startswith("left out 2 files, no pictures")
         assert note.endswith(": b.heic, notes.txt")
 

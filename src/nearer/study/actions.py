@@ -16,7 +16,7 @@ import numpy as np
 
 from nearer.study.auth import hashed
 from nearer.study.board import Answer, Lease, Ledger, Participant, Question, Refusal, Reply, fact
-from nearer.study.config import CHANGEABLE, Config
+from nearer.study.config import CHANGEABLE
 from nearer.study.items import Item
 from nearer.study.store import insert_items, stored_items
 from nearer.study.words import Short, parse
@@ -52,9 +52,6 @@ class Identity(NamedTuple):
                 details = {key: parameters[key][:200] for key in more if key in parameters}
                 return cls(panel, external, json.dumps(details))
         return cls()
-
-
-# People come and go ----------------------------------------------------------------------------
 
 
 def join(
@@ -158,10 +155,10 @@ def present(ledger: Ledger, person: int) -> Participant:
     return found
 
 
-def exclude(ledger: Ledger, person: int, excluded: bool, why: str = "") -> None:
+def exclude(ledger: Ledger, person: int, excluded: bool) -> None:
     """Leave a person's answers out of votes and maps, or count them again."""
     present(ledger, person)
-    ledger.event("exclude" if excluded else "include", person, why=why)
+    ledger.event("exclude" if excluded else "include", person)
 
 
 def withdraw(ledger: Ledger, person: int) -> int:
@@ -176,30 +173,25 @@ def withdraw(ledger: Ledger, person: int) -> int:
     return answers
 
 
-# Questions -------------------------------------------------------------------------------------
-
-
-def checks_due(
-    config: Config, person: int, number: int, given: Mapping[str, int], own: bool
-) -> list[str]:
+def checks_due(ledger: Ledger, person: int, number: int) -> list[str]:
     """The kinds of check of which one should be a person's question of this number (from 0).
 
     The first that can be made is asked. A person's questions are cut into as many pieces as there
-    are checks of a kind, and one is due at a random place of each. `given` counts what the person
-    has had of each kind; `own`: the researcher brought questions.
+    are checks of a kind, and one is due at a random place of each.
     """
+    board, config = ledger.board, ledger.board.config
     # One repeat more than the flag needs, since it may meet an answer that was skipped.
     kinds = {
         "catch": (config.catch_share, FEWEST_CATCH, 0),
         "repeat": (config.repeat_share, FEWEST_REPEATS + 1, 2 * GAP),
         "holdout": (config.holdout_share, 0, 0),
-        "own": (config.own_share if own else 0.0, 0, 0),
+        "own": (config.own_share if board.own else 0.0, 0, 0),
     }
     due = []
     for k, (kind, (share, fewest, earliest)) in enumerate(kinds.items()):
         least = fewest if share and config.questions >= 20 else 0  # there is room for so many
         count = max(round(share * config.questions), least)
-        j = given.get(kind, 0)
+        j = board.people[person].given[kind]
         if j < count:
             first = min(earliest, config.questions // 2)
             # Nothing is planned for the last places, where checks that are due together still fit.
@@ -309,8 +301,7 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
         "extra": lambda: _random(ledger, person, "extra"),
     }
     config, n = board.config, len(board.items)
-    due = checks_due(config, person, number, board.people[person].given, bool(board.own))
-    for purpose in (*due, "main", "extra"):
+    for purpose in (*checks_due(ledger, person, number), "main", "extra"):
         if question := makers[purpose]():
             return question
     heads = 1 if config.task == "odd" else n - config.things  # for every choice of things
@@ -373,9 +364,6 @@ def _distinct(ledger: Ledger, k: int) -> list[int]:
     while len(drawn) < k:  # far faster than drawing without replacement
         drawn[int(ledger.rng.random() * n)] = None
     return list(drawn)
-
-
-# Answers ---------------------------------------------------------------------------------------
 
 
 def elapsed(ledger: Ledger, person: int, leases: Sequence[int]) -> float | None:
@@ -467,9 +455,6 @@ def _chosen(
     if len(set(chosen)) != wanted or len(chosen) != wanted or not set(chosen) <= set(lease.shown):
         raise Refusal(422, f"chosen: {len(chosen)} things; must be {wanted} of those shown")
     return "chosen", chosen
-
-
-# What a researcher decides ---------------------------------------------------------------------
 
 
 def set_state(ledger: Ledger, state: str) -> None:

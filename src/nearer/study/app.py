@@ -31,7 +31,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import nearer
 from nearer.study import actions, auth, participants
-from nearer.study.auth import Login
 from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.config import CHANGEABLE
 from nearer.study.items import read_files, read_zip
@@ -113,7 +112,7 @@ async def healthz(study: Here) -> JSONResponse:
 @doors.get("/media/{address}", response_class=Response)
 def media(study: Here, address: str) -> Response:
     """A picture, sound or film of the study; parts of it where a player asks for them."""
-    stored = study.media.file(study.tokens.sha(address))
+    stored = study.media.file(study.tokens.sha.get(address, address))  # the file's own, or a token
     if stored is None:
         raise HTTPException(404, "there is no such file")
     headers = {"cache-control": "private, max-age=31536000"}
@@ -129,10 +128,10 @@ def dashboard(request: Request, study: Here, tab: str = "overview") -> Response:
         return RedirectResponse(f"{study.prefix}/login", 303)
     if tab not in _TABS:
         raise HTTPException(404, f"there is no page {tab!r}")
-    token, link = form_token(study, login), str(request.base_url)
-    values: dict[str, Any] = {"tab": tab, "tabs": _TABS, "form_token": token, "link": link}
-    values |= {"who": login.name, "facts": study.facts, "items": study.items}
-    return page(request, f"{tab}.html", **values)
+    (name, session), link = login, str(request.base_url)
+    values: dict[str, Any] = {"tab": tab, "tabs": _TABS, "who": name, "link": link}
+    values |= {"form_token": form_token(study, session), "items": study.items}
+    return page(request, f"{tab}.html", facts=study.facts, **values)
 
 
 class Guard:
@@ -262,10 +261,7 @@ def run_server(study: Study, listener: socket.socket, ready: Callable[[], None])
             self.watch = asyncio.create_task(hang_up_on_silent(connections, _may_hold()))
             ready()
 
-    try:
-        Server(config).run(sockets=[listener])
-    finally:
-        study.media.close()  # also where the server did not come so far as to end in order
+    Server(config).run(sockets=[listener])
 
 
 def _may_hold() -> int:
@@ -291,16 +287,18 @@ Settings = Annotated[
 ]
 
 
-def login_of(request: Request) -> Login | None:
-    """The login of a request's cookie."""
+def login_of(request: Request) -> tuple[str, str] | None:
+    """The name and the session of a request's cookie."""
     study: Study = request.app.state.study
-    word = request.cookies.get(study.cookie, "")
-    return auth.session_of(study.store.reader(), word, time.time())
+    sql = "SELECT name, key FROM sessions JOIN accounts ON id = account WHERE key = ? AND until > ?"
+    values = (auth.hashed(request.cookies.get(study.cookie, "")), time.time())
+    row: tuple[str, str] | None = study.store.reader().execute(sql, values).fetchone()
+    return row
 
 
-def form_token(study: Study, login: Login) -> str:
-    """What a form of this login must carry."""
-    return study.signer.tag("form", login.key)
+def form_token(study: Study, session: str) -> str:
+    """What a form of this session must carry."""
+    return study.signer.tag("form", session)
 
 
 async def may_change(
@@ -309,7 +307,7 @@ async def may_change(
     token: Annotated[str, Header(alias="x-form-token", description="of the page's head")] = "",
 ) -> None:
     """Insist on a form token that belongs to the login that `Guard` found."""
-    right = form_token(study, request.scope["login"])
+    right = form_token(study, request.scope["login"][1])
     if request.method == "POST" and not secrets.compare_digest(token.encode(), right.encode()):
         raise HTTPException(403, "the form token is missing or old; load the page again")
 
@@ -361,9 +359,8 @@ def set_state(
 @researchers.get("/settings")
 def settings(study: Here) -> dict[str, Any]:
     """The settings, which of them can be changed now, and every change so far."""
-    changes = study.store.reader().execute(
-        "SELECT at, detail FROM events WHERE kind = 'settings' ORDER BY id"
-    )
+    sql = "SELECT at, detail FROM events WHERE kind = 'settings' ORDER BY id"
+    changes = study.store.reader().execute(sql)
     return {
         "settings": study.facts.config.model_dump(),
         "changeable": list(CHANGEABLE),
@@ -379,16 +376,13 @@ def set_settings(study: Here, settings: Settings) -> dict[str, Any]:
 
 @researchers.post("/people/{person}/{decision}")
 def decide(
-    study: Here,
-    person: PersonId,
-    decision: Literal["exclude", "include", "withdraw"],
-    why: Annotated[Text, Body(embed=True, max_length=1000)] = "",
+    study: Here, person: PersonId, decision: Literal["exclude", "include", "withdraw"]
 ) -> dict[str, int]:
     """Leave a person's answers out, count them again, or erase identity and answers for good."""
     if decision == "withdraw":
         return {"erased": study.store.write(lambda ledger: actions.withdraw(ledger, person))}
     out = decision == "exclude"
-    study.store.write(lambda ledger: actions.exclude(ledger, person, out, why))
+    study.store.write(lambda ledger: actions.exclude(ledger, person, out))
     return {f"{decision}d": person}
 
 

@@ -5,8 +5,7 @@ in the file: logging out deletes it there, and a new password deletes them all.
 
 Guessing is limited by address and by name: some tries at once, then one a minute. From a browser in
 which the researcher has logged in before, only its own tries count, so nobody can lock a researcher
-out by guessing wrong. Checking a password costs 16 MB and a tenth of a second, so two are checked
-at a time.
+out by guessing wrong. A check costs 16 MB and a tenth of a second, so two are made at a time.
 """
 
 from __future__ import annotations
@@ -14,12 +13,10 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import secrets
-import sqlite3
 import threading
 import time
 import unicodedata
 from collections import OrderedDict
-from typing import NamedTuple
 
 import itsdangerous
 from anyio import CapacityLimiter
@@ -115,13 +112,6 @@ def network_of(address: str) -> str:
     return str(ipaddress.ip_network((whole, bits), strict=False))
 
 
-class Login(NamedTuple):
-    """Who is logged in."""
-
-    name: str
-    key: str
-
-
 def plain_name(name: str) -> str:
     """A name as it is compared: without surrounding space, in one way of writing."""
     return unicodedata.normalize("NFKC", name).strip()
@@ -144,13 +134,6 @@ def begin_session(ledger: Ledger, account: int) -> str:
     row = (hashed(word), account, ledger.now + SESSION_SECONDS)
     ledger.db.execute("INSERT INTO sessions VALUES (?, ?, ?)", row)
     return word
-
-
-def session_of(db: sqlite3.Connection, word: str, now: float) -> Login | None:
-    """The session of a cookie."""
-    sql = "SELECT name, key FROM sessions JOIN accounts ON id = account WHERE key = ? AND until > ?"
-    row = db.execute(sql, (hashed(word), now)).fetchone()
-    return None if row is None else Login(*row)
 
 
 class Guesses:

@@ -3,16 +3,8 @@
 A row is an object whose first fields are the columns of its table. Fields that no constructor takes
 hold what later rows made of it. `Ledger.add` writes a row and applies it to the board as `replay`
 does, so that a server that was killed goes on as if nothing had happened. Leases end by the clock,
-looked at when a person needs a question: a closed tab blocks nobody.
-
-==========  ====================================  =====================================
-task        shown                                 chosen
-==========  ====================================  =====================================
-``two``     a query and two things                the one that is more like the query
-``choose``  a query and m things                  the k that are most like it
-``rank``    a query and m things                  the k most like it, best first
-``odd``     three or more things                  the one that is least like the others
-==========  ====================================  =====================================
+looked at when a person needs a question: a closed tab blocks nobody. An answer is the list of what
+was chosen, best first; of the task ``odd``, which has no query, what is least like the others.
 """
 
 from __future__ import annotations
@@ -47,9 +39,6 @@ class StoreTrouble(NearerError):
     """The study's file cannot be written: disk full, read-only, gone. Nothing was acknowledged."""
 
     status = 503
-
-
-# Rows ------------------------------------------------------------------------------------------
 
 
 def fact(query: int | None, shown: Sequence[int]) -> Hashable:
@@ -251,9 +240,6 @@ class Ledger:
     def event(self, kind: str, person: int | None = None, **detail: Any) -> None:
         """Write down that something happened, and apply it."""
         self.add(Event(0, self.now, kind, person, detail))
-
-
-# What the rows come to -------------------------------------------------------------------------
 
 
 def votes_wanted(rule: str, votes: Iterable[bool | None]) -> int | None:

@@ -1,9 +1,8 @@
 """Keeps questions in stock and the map up to date, by two processes that compute.
 
-After every commit the writer looks at the board and says what is due. The stock is two questions
-for each person who is here, or what people answered while the last batch was being chosen,
-whichever is more. Until a worker that failed works again, people get further votes and random
-questions.
+The stock is two questions for each person who is here, or what people answered while the last batch
+was being chosen, whichever is more. Until a worker that failed works again, people get further
+votes and random questions.
 """
 
 from __future__ import annotations

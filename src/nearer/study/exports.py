@@ -1,8 +1,7 @@
 """What is read out of a study: tables for other tools, and how the study and its people are doing.
 
-Each table of answers is a choice of rows and columns of one. People appear under their pseudonyms;
-only ``completions``, which holds no answers, and answers exported with ``identities`` on purpose,
-say who somebody is.
+People appear under their pseudonyms; only ``completions``, which holds no answers, and answers
+exported with ``identities`` on purpose, say who somebody is.
 """
 
 from __future__ import annotations
@@ -51,9 +50,8 @@ def stored_answers(db: sqlite3.Connection) -> pd.DataFrame:
     """Every stored answer with its question, screen and person, also those that are void."""
     table = pd.read_sql_query(_ANSWERS, db)
     for name in ("posed", "shown", "chosen"):
-        table[name] = pd.Series(
-            [decode(text) if text else () for text in table[name].fillna("").tolist()], dtype=object
-        )
+        lists = [decode(text) if text else () for text in table[name].fillna("").tolist()]
+        table[name] = pd.Series(lists, dtype=object)
     for name in ("head", "repeats", "expected"):
         table[name] = table[name].astype("Int64")
     for name in ("response_ms", "elapsed_ms"):  # None where an answer has none

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -79,13 +79,8 @@ class Item:
         parse(_NAME, self.name, f"the item {self.name[:40]!r}: ")
 
 
-class Brought(NamedTuple):
-    """Items and what came with them."""
-
-    items: list[Item]
-    settings: dict[str, Any]
-    #: what is not taken over, in words
-    notes: list[str]
+#: items, settings that came with them, and what is not taken over, in words
+Brought = tuple[list[Item], dict[str, Any], list[str]]
 
 
 def read_items(source: Path) -> Brought:
@@ -106,11 +101,10 @@ def read_items(source: Path) -> Brought:
     elif suffix in (".yaml", ".yml"):
         return _read_salmon(source)
     else:
-        kinds = (
-            "a folder or ZIP of pictures, sound or film, a CSV, a text file with one item a line"
-        )
-        raise InvalidInput(f"{source}: must be {kinds}, or Salmon's init.yaml")
-    return Brought(_check_items(items, source), {}, notes)
+        media = "a folder or ZIP of pictures, sound or film, a CSV"
+        text = "a text file with one item a line, or Salmon's init.yaml"
+        raise InvalidInput(f"{source}: must be {media}, {text}")
+    return _check_items(items, source), {}, notes
 
 
 def _lines(path: Path) -> list[str]:
@@ -177,7 +171,7 @@ def _read_salmon(path: Path) -> Brought:
     settings |= {name: k for name, k in numbers.items() if isinstance(k, int) and k > 0}
     targets = stated.get("targets")
     if isinstance(targets, str):
-        items = read_items(path.parent / targets).items
+        items = read_items(path.parent / targets)[0]
     elif isinstance(targets, list):
         items = _check_items([_salmon_target(path, str(target)) for target in targets], path)
     else:
@@ -188,7 +182,7 @@ def _read_salmon(path: Path) -> Brought:
     notes = [f"{key}: is not read" for key in sorted(set(stated) - set(read.split()))]
     if {"samplers", "sampling"} & stated.keys():
         notes.append("questions of your own go to --questions, shares and method to --set")
-    return Brought(items, settings, notes)
+    return items, settings, notes
 
 
 def _salmon_target(source: Path, target: str) -> Item:
@@ -291,8 +285,7 @@ def _check_drawing(name: str, content: bytes) -> None:
     for element in root.iter():
         for key, value in element.attrib.items() if not str(element.tag).endswith("}a") else ():
             if key.rpartition("}")[2] == "href" and not value.strip().startswith(("#", "data:")):
-                outside = f"shows {value[:60]!r}, which is not part of the file"
-                raise InvalidInput(f"{name}: {outside}; embed it")
+                raise InvalidInput(f"{name}: shows {value[:60]!r}, no part of it; embed it")
 
 
 def _as_png(name: str, content: bytes) -> bytes:
@@ -304,8 +297,7 @@ def _as_png(name: str, content: bytes) -> bytes:
         if turned.mode.startswith("I;16"):
             turned = turned.convert("I").point(lambda value: value / 256).convert("L")
         elif turned.mode in ("I", "F"):
-            why = f"has values of mode {turned.mode}, whose range is not known"
-            raise InvalidInput(f"{name}: {why}; save as PNG")
+            raise InvalidInput(f"{name}: mode {turned.mode} has no known range; save as PNG")
         elif turned.mode not in ("1", "L", "LA", "P", "RGB", "RGBA"):
             turned, profile = turned.convert("RGB"), None
         out = io.BytesIO()

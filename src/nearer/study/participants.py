@@ -50,9 +50,7 @@ class Answer(Checked):
     lease: Number
     choice: Literal["left", "right", "chosen", "undecided", "skip"]
     response_ms: float | None = Field(default=None, ge=0, le=1e9, allow_inf_nan=False)
-    chosen: list[Number] | None = Field(
-        None, max_length=100, description="ids of things, best first"
-    )
+    chosen: list[Number] | None = Field(None, max_length=100, description="ids, best first")
     instead: bool = Field(default=False, description="in place of my last answer, to `last`")
 
 
@@ -105,7 +103,7 @@ async def join(request: Request, study: Here, body: Join) -> JSONResponse:
         standing = _standing(study, ledger, person)
         standing["token"] = study.signer.sign("person", str(person))
         if ledger.board.config.returning == "link":
-            standing["resume"] = resume_link(study, person)
+            standing["resume"] = f"?resume={study.signer.sign('resume', str(person))}"
         return standing
 
     return JSONResponse(await study.write(change))
@@ -260,8 +258,3 @@ def _completion(study: Study, ledger: Ledger, person: int, stage: str) -> dict[s
     (external,) = ledger.db.execute(sql, (person,)).fetchone() or ("",)
     back = template.replace("{code}", quote(code, safe=""))
     return {"code": code, "redirect": back.replace("{id}", quote(external, safe=""))}
-
-
-def resume_link(study: Study, person: int) -> str:
-    """What a personal link ends with; whoever has it is that person."""
-    return f"?resume={study.signer.sign('resume', str(person))}"

@@ -8,7 +8,7 @@
 --
 -- A question is a *task* with what is shown: the query, if the task has one, and two or more things
 -- of which some are chosen. An answer is the list of those chosen, best first. That holds "which of
--- the two", "choose k of m" and "the odd one out" alike, see board.py.
+-- the two", "choose k of m" and "the odd one out" alike.
 --
 -- There is one exception to rows that stay, which the law knows too: a person who withdrew. Their
 -- answers, leases, replies, browser keys and identity are deleted and overwritten. `identities`

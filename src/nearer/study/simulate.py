@@ -76,9 +76,7 @@ class Crowd:
 class Simulation:
     """Simulated people in a study, `n_people` at a time, until there are so many answers."""
 
-    def __init__(
-        self, study: Path, crowd: Crowd, n_people: int, n_answers: int, seed: int = 0
-    ) -> None:
+    def __init__(self, study: Path, crowd: Crowd, n_people: int, n_answers: int, seed: int) -> None:
         self.people = self.left = self.answers = 0  # who joined, and who left before the end
         self.now = 0.0
         self._crowd = crowd
@@ -127,9 +125,8 @@ class Simulation:
                 yield person
                 trial = trials[0]
                 query = -1 if trial.query is None else trial.query
-                said = self._crowd.says(query, trial.shown, trial.choose)
-                choice, chosen = (said, None) if isinstance(said, str) else ("chosen", tuple(said))
-                self._do(actions.answer, person, trial.lease, choice, chosen=chosen)
+                chosen = tuple(self._crowd.says(query, trial.shown, trial.choose))
+                self._do(actions.answer, person, trial.lease, "chosen", chosen=chosen)
                 self.answers += 1
                 number += 1
                 trials = self._do(actions.hand_out, person)
@@ -170,8 +167,9 @@ def plan(
     counted = len(answers.answers)
     cost = simulation.answers / max(counted, 1)
     curve = []
-    for m in reversed(list(takewhile(FEWEST.__le__, (counted >> k for k in count())))):
-        d, screens = config.n_components, round(m * cost)
+    d, halvings = config.n_components, (counted >> k for k in count())
+    for m in reversed(list(takewhile(FEWEST.__le__, halvings))):
+        screens = round(m * cost)
         drawn = draw_map(answers.first(m), n, n_components=d, seed=seed, holdout=holdout)
         if drawn is not None:
             probes = random_questions(n, 4000, np.random.default_rng(seed))

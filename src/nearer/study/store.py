@@ -99,10 +99,8 @@ def new_study(
     config.check_items(len(items))
     late = [q.position for q in questions if (q.position or 0) > config.questions]
     if late:
-        raise InvalidInput(
-            f"position={late[0]} of an own question: a person answers {config.questions} "
-            "questions; raise `questions` or choose an earlier one"
-        )
+        rule = f"a person answers {config.questions} questions; raise `questions` or choose earlier"
+        raise InvalidInput(f"position={late[0]} of an own question: {rule}")
     header = {"format": FORMAT, "version": nearer.__version__, "study": secrets.token_hex(8)}
     header["config"] = config.model_dump_json()
     with _drafted(Path(path)) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
@@ -145,8 +143,8 @@ def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
         sha = None
         if item.content:
             sha = hashlib.sha256(item.content).hexdigest()
-            media = (sha, item.mime, item.content)
-            db.execute("INSERT OR IGNORE INTO media VALUES (?, ?, ?)", media)
+            sql = "INSERT OR IGNORE INTO media VALUES (?, ?, ?)"
+            db.execute(sql, (sha, item.mime, item.content))
         row = (i, item.name, item.kind, item.text, item.alt, sha)
         db.execute("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?)", row)
 
@@ -356,9 +354,8 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         raise InvalidInput(f"{path}: is not a study that can be opened: {error}") from error
     if found != FORMAT:
         db.close()
-        raise InvalidInput(
-            f"{path}: has study format {found}; this version of nearer reads {FORMAT}"
-        )
+        rule = f"this version of nearer reads {FORMAT}"
+        raise InvalidInput(f"{path}: has study format {found}; {rule}")
     return db
 
 
@@ -379,8 +376,7 @@ def serving(path: Path) -> Iterator[None]:
     try:
         held = lock_file(path)
     except OSError as error:
-        raise InvalidInput(
-            f"{path}: another server is already serving this study; stop it first"
-        ) from error
+        why = "another server is already serving this study"
+        raise InvalidInput(f"{path}: {why}; stop it first") from error
     with held:
         yield

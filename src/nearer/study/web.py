@@ -131,16 +131,12 @@ class ItemTokens:
         self.items = items
         self.names = names
         self._prefix = prefix
-        self._sha: dict[str, str] = {}
+        self.sha: dict[str, str] = {}  # of the file behind a media address
         self._signer = signer
         self.queries = [self._token(item, "query") for item in items]
         self.choices = [self._token(item, "choice") for item in items]
         #: which item is shown under a number as a choice
         self.item = {token["id"]: k for k, token in enumerate(self.choices)}
-
-    def sha(self, address: str) -> str:
-        """The file behind a media address; researchers' pages have the file's own."""
-        return self._sha.get(address, address)
 
     def _token(self, item: dict[str, Any], role: str) -> dict[str, Any]:
         """An item as people see it: without its name, often a file's, which tells too much."""
@@ -153,7 +149,7 @@ class ItemTokens:
         if item["src"] is not None:
             sha = item["src"].removeprefix("/media/")
             address = self._signer.tag(f"media {role}", sha)
-            self._sha[address] = sha
+            self.sha[address] = sha
             seen["src"] = f"{self._prefix}/media/{address}"
         return seen
 
@@ -168,14 +164,13 @@ def add_error_handlers(app: FastAPI) -> None:
 
     async def refused(request: Request, error: Any) -> JSONResponse:
         status, said = getattr(error, "status", 422), str(error)
+        if isinstance(error, RequestValidationError):
+            said = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         if isinstance(error, StoreTrouble):
             said += ". Nothing is lost: answers wait and are sent again"
         wait = {429: "1", 503: "5"}.get(status)
+        said = said.encode(errors="replace").decode()  # of a name only half a character may come
         return problem(status, said, {"retry-after": wait} if wait else None)
-
-    async def invalid(request: Request, error: Any) -> JSONResponse:
-        lines = [f"{'.'.join(str(x) for x in e['loc'])}: {e['msg']}" for e in error.errors()]
-        return problem(422, "; ".join(lines).encode(errors="replace").decode())
 
     async def http(request: Request, error: Any) -> Any:
         wants_page = "text/html" in request.headers.get("accept", "")
@@ -186,9 +181,8 @@ def add_error_handlers(app: FastAPI) -> None:
             return page(request, "error.html", status=status, detail=detail, words=words)
         return problem(error.status_code, str(error.detail), dict(error.headers or {}))
 
-    for kind in (Refusal, InvalidInput, StoreTrouble):
+    for kind in (Refusal, InvalidInput, StoreTrouble, RequestValidationError):
         app.add_exception_handler(kind, refused)
-    app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http)
 
 

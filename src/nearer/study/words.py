@@ -162,9 +162,7 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
     """The words of a language with a study's own in their place; `language` is among them."""
     english = _read("en")
     if not re.fullmatch("[a-z]{2,3}(-[A-Za-z0-9]{1,8})*", language):
-        rule = (
-            "must be a language tag like en, de or pt-BR; screen readers choose their voice by it"
-        )
+        rule = "must be a language tag like en, de or pt-BR; screen readers choose a voice by it"
         raise InvalidInput(f"language={language!r}: {rule}")
     for key, text in own.items():
         if key not in english:
@@ -174,10 +172,9 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
             raise InvalidInput(f"words: {key}={text!r}: must hold {wanted or 'nothing in braces'}")
     missing = [key for key in english if key not in own]
     if language not in shipped() and missing:
-        why = f"language={language!r}: is not shipped ({', '.join(shipped())} are)"
-        named = ", ".join(missing[:3])
-        remedy = f"bring all of its words: {len(missing)} are missing, among them {named}"
-        raise InvalidInput(f"{why}; {remedy}")
+        why = f"is not shipped ({', '.join(shipped())} are)"
+        remedy = f"bring all its words: {len(missing)} are missing, among them {missing[0]}"
+        raise InvalidInput(f"language={language!r}: {why}; {remedy}")
     found = {**(_read(language) if language in shipped() else {}), **own, "language": language}
     if found["direction"] not in ("ltr", "rtl"):
         raise InvalidInput(f"words: direction={found['direction']!r}: must be ltr or rtl")

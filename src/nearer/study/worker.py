@@ -1,8 +1,7 @@
 """The process that computes: it chooses questions and draws maps, so that no request waits.
 
 ``python -m nearer.study.worker STUDY.db NICENESS`` reads one job a line from its input, JSON, and
-writes one reply a line. It reads the log through a read-only connection and never writes: what it
-found goes back to the server. When its input ends, it ends.
+writes one reply a line. It never writes to the file. When its input ends, it ends.
 
 While a study runs, hold-out questions say how often the map predicts what people answer. At the end
 the map is fitted to answers of every kind, and the held-out folds of the fit say that.
@@ -23,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import nearer
 from nearer.algorithms.choose_questions import Candidates, draw_round
@@ -32,7 +30,7 @@ from nearer.errors import AnswersWarning
 from nearer.fitting.belief import Belief
 from nearer.fitting.solver import principal_axes
 from nearer.metrics import triplet_accuracy
-from nearer.questions import Answers, Questions, find, pack, weighted
+from nearer.questions import Answers, Floats, Objects, Questions, find, pack, weighted
 from nearer.study.board import COUNTED, decode
 from nearer.study.config import Config
 from nearer.study.store import connect, read_config
@@ -48,7 +46,7 @@ class Collected:
     """Answers in the order they came, as `nearer.fit` takes them, near ties among them."""
 
     answers: Trials
-    odds: NDArray[np.float64] | None  # with which their questions were chosen
+    odds: Floats | None  # with which their questions were chosen
     seen: int  # the number of the newest answer in the file
 
     @property
@@ -105,14 +103,12 @@ def as_trials(rows: Sequence[tuple[Any, ...]]) -> Trials:
     return Trials.joined(parts)
 
 
-def triplets(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> NDArray[np.int64]:
+def triplets(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> Objects:
     """Answers as ``(head, near, far)`` in the order they came, excluded people left out."""
     return collected(db, purposes).answers.triplets()[0]
 
 
-def asked_facts(
-    db: sqlite3.Connection, person: int | None = None
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def asked_facts(db: sqlite3.Connection, person: int | None = None) -> tuple[Objects, Floats]:
     """Questions that a method must not choose again, and their odds; nan: drawn, or not known."""
     rows = db.execute(
         """SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]'), odds
@@ -141,7 +137,7 @@ def draw_map(
     *,
     n_components: int | None = None,
     seed: int = 0,
-    holdout: NDArray[np.int64] | None = None,
+    holdout: Objects | None = None,
 ) -> dict[str, Any] | None:
     """What the dashboard shows; None while there are too few answers."""
     began = time.perf_counter()
@@ -154,7 +150,7 @@ def draw_map(
 
 
 def map_figures(
-    found: Embedding, collected: Collected, holdout: NDArray[np.int64] | None = None
+    found: Embedding, collected: Collected, holdout: Objects | None = None
 ) -> dict[str, Any]:
     """The positions, strongest direction first; `holdout`, or the fit's folds, judge them."""
     X, d = principal_axes(found.positions, found.dimension), found.dimension
@@ -188,14 +184,14 @@ class Choosing:
 
     def choose(
         self,
-        triplets: NDArray[np.int64],
-        asked: NDArray[np.int64],
-        odds: NDArray[np.float64],
+        triplets: Objects,
+        asked: Objects,
+        odds: Floats,
         n_questions: int,
         rng: np.random.Generator,
         *,
-        weights: NDArray[np.float64] | None = None,
-    ) -> tuple[Questions, NDArray[np.float64] | None]:
+        weights: Floats | None = None,
+    ) -> tuple[Questions, Floats | None]:
         """Up to so many questions that are not among those asked, and with what odds."""
         known = np.unique(pack(asked)[0])
 
