@@ -196,7 +196,7 @@ def test_tiff_that_cannot_be_shown_is_refused():
     pages = Image.new("L", (4, 4))
     with pytest.raises(InvalidInput, match="has several pages"):
         read_files([("a.tif", tiff("L", 0, save_all=True, append_images=[pages]))])
-    with pytest.raises(InvalidInput, match="has values of mode F"):
+    with pytest.raises(InvalidInput, match="mode F has no known range"):
         read_files([("a.tif", tiff("F", 0.5))])
 
 

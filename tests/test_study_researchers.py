@@ -25,7 +25,7 @@ def researcher_paths(web):
 
 def test_nothing_of_the_dashboard_is_open_without_login(web):
     paths = researcher_paths(web)
-    assert len(paths) >= 10
+    assert len(paths) >= 9
     for method, path in paths:
         called = path.replace("{person}", "1").replace("{name}", "triplets")
         reply = web.client.request(method, called, json={})

@@ -143,7 +143,7 @@ def _file_beside(source: Path, name: str) -> Item:
     folder = source.parent.resolve()
     path = (folder / PurePosixPath(name)).resolve()
     if not path.is_file() or folder not in path.parents:
-        raise InvalidInput(f"{source}: names {name!r}, no file beside it; put the file there")
+        raise InvalidInput(f"{source}: names {name!r}, which is not a file beside it; put it there")
     return read_files([(path.name, path.read_bytes())])[0]
 
 
