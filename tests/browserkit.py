@@ -117,7 +117,9 @@ def look(page, name: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     # A colour that is still changing on a loaded machine is none to judge a contrast by.
-    page.wait_for_function("document.getAnimations().every((a) => a.playState !== 'running')")
+    page.evaluate(
+        "Promise.allSettled(document.getAnimations().map((a) => a.finished)).then(() => 0)"
+    )
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     wide = page.evaluate(
