@@ -198,7 +198,7 @@ def test_the_examples_of_the_page_on_noise_run():
     block = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
     names = {}
     exec(block, names)  # as a reader would
-    assert names["found"].dimension == 2
+    assert names["embedding"].dimension == 2
 
 
 def test_a_frame_without_names_of_columns_holds_its_rows_and_no_more():
