@@ -9,7 +9,7 @@ from nearer.errors import InvalidInput, OracleError
 
 @pytest.mark.parametrize("said", [True, None, 3, {}])
 def test_an_oracle_that_answers_a_round_with_one_thing_is_named(said):
-    with pytest.raises(OracleError, match=f"the oracle returned {said} for .* must return one"):
+    with pytest.raises(OracleError, match=f"the oracle returned {said}, .* must return one"):
         nearer.embed(lambda questions: said, 12, progress=False)
 
 

@@ -28,7 +28,7 @@ def test_budget_rounds_and_no_question_twice():
     assert found.n_rounds == 9
     assert len(np.unique(pack(np.concatenate(asked))[0])) == 700
     assert found.positions.shape == (25, 2)
-    assert found.details["covariances"].shape == (25, 2, 2)
+    assert found.covariances.shape == (25, 2, 2)
     curve = found.details["learning_curve"]
     assert curve["n_answers"][0] == 80
     assert (curve["n_right"] <= curve["n_predicted"]).all()
@@ -57,7 +57,7 @@ def test_objects_nobody_is_asked_about_are_named():
     )
     found = nearer.run(strategy, people(X))
     assert found.details["never_asked"].tolist() == [11]
-    spread = np.trace(found.details["covariances"], axis1=1, axis2=2)
+    spread = np.trace(found.covariances, axis1=1, axis2=2)
     assert spread.argmax() == 11
 
 
@@ -151,6 +151,8 @@ def test_scarce_questions_are_found_and_kept():
     known = random_questions(300, 400, np.random.default_rng(0))
     oracle = nearer.RecordedOracle(known)
     candidates = Candidates(300, oracle.knows)
+    few = [Candidates(300, oracle.knows).draw(2, np.random.default_rng(k)) for k in range(3)]
+    assert all(map(len, few))
     found = candidates.draw(100_000, np.random.default_rng(1))
     assert len(found) > 50
     assert oracle.knows(found).all()

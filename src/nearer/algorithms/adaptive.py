@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from nearer import checks
 from nearer.algorithms.choose_questions import (
@@ -27,15 +26,9 @@ from nearer.algorithms.choose_questions import (
     most_questions,
 )
 from nearer.algorithms.place import Placed, place_among
-from nearer.asking.protocol import (
-    Record,
-    Strategy,
-    accepts_uncertain,
-    renumbered,
-    repeatable,
-)
+from nearer.asking.protocol import Record, Strategy, accepts_uncertain, renumbered, repeatable
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
-from nearer.errors import BudgetSpent, InvalidInput
+from nearer.errors import BudgetSpent
 from nearer.fitting.belief import Belief
 from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import Posterior, expected_tau
@@ -63,7 +56,6 @@ def adaptive(
     quality: float = 0.99,
     task: str | Task = "1 of 2",
     askable: Askable | None = None,
-    known: ArrayLike | None = None,
     round_size: int | None = None,
     keep_triplets: bool = True,
     begun_with: Sequence[int | None] = (),
@@ -89,23 +81,18 @@ def adaptive(
         this; 1: never, the budget is spent.
     task
         What is asked: ``"1 of 2"`` comparisons; ``"2 of 8"`` and the like screens, rows (query,
-        eight shown) answered by rows of booleans, two of them true; ``"odd-one-out"`` screens with
-        query −1. See `nearer.Task`.
+        eight shown) answered by rows of booleans; ``"odd-one-out"``, query −1. See `nearer.Task`.
     askable
         A function from ``(m, 3)`` questions to ``(m,)`` booleans: which may be asked, such as
         `RecordedOracle.knows`. None: all.
-    known
-        Answers to random questions that are there already, rows (head, near, far): they are learned
-        and not asked again, and are no part of the budget or of the result's triplets.
     round_size
         How many questions are asked at a time. None: as many as there are objects, or 6 % of the
-        answers so far where that is more; of a budget at most a twentieth; of screens one for every
-        two objects.
+        answers so far; of a budget at most a twentieth; of screens one for every two objects.
     keep_triplets
         False: where objects are placed among a core, the answers about them are not kept.
     begun_with
-        The budgets that a run had before, where `budget` is another one now. They set the size of
-        rounds, so that the run goes on with the questions that were asked.
+        The budgets that a run had before: they set the size of rounds, so that it goes on with
+        the questions that were asked.
     random_state
         Seed or generator.
 
@@ -114,16 +101,15 @@ def adaptive(
     strategy
         Its result is an `Embedding`. No question is asked twice. "Don't know" counts as a near
         tie, a graded answer as much for either side as it says. ``details`` holds the
-        `Posterior`, its ``covariances``, the ``noise``, the ``learning_curve`` of predictions of
-        random questions, the ``expected_tau``, and the objects that no question was about.
+        `Posterior`, the ``learning_curve`` of predictions of random questions, the
+        ``expected_tau``, and the objects that no question was about.
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> embedding = nearer.run(nearer.adaptive(60, random_state=0), nearer.PointOracle(X))
-    >>> embedding.dimension, embedding.n_comparisons < 2000
-    (2, True)
+    >>> import nearer
+    >>> oracle = nearer.PointOracle(np.random.default_rng(0).normal(size=(60, 2)))
+    >>> nearer.run(adaptive(60, random_state=0), oracle).dimension
+    2
     """
     n = checks.n_objects(n_objects)
     budget = None if budget is None else checks.budget(budget)
@@ -134,16 +120,13 @@ def adaptive(
     if round_size is not None:
         checks.whole("round_size", round_size, rule="questions a round")
     task, rng = Task.parse(task), checks.generator(random_state)
-    told = np.empty((0, 3), dtype=np.int64)
-    if known is not None and len(np.asarray(known)):
-        told = checks.triplets(known, n)[0].astype(np.int64)
     how = _How(n_components, rate, quality, round_size, begun_with, rng)
     if not task.is_comparison:
         budget = int(n * most_questions(n, 0, 0.0)) if budget is None else budget
-        return (yield from _ask(n, _Screens(n, task, askable, told), budget, how))
+        return (yield from _ask(n, _Screens(n, task, askable), budget, how))
     if n > TOGETHER and askable is None and n_components is None:
-        return (yield from _core_and_others(n, budget, told, how, keep_triplets))
-    return (yield from _ask(n, _Comparisons(n, askable, told), budget, how))
+        return (yield from _core_and_others(n, budget, how, keep_triplets))
+    return (yield from _ask(n, _Comparisons(n, askable), budget, how))
 
 
 @dataclass(frozen=True)
@@ -171,13 +154,10 @@ class _How:
 class _Comparisons:
     """Comparisons that may be asked, and the answers so far."""
 
-    name, least = "adaptive", 20
+    name, least, note = "adaptive", 20, ""
 
-    def __init__(self, n: int, askable: Askable | None, known: Objects) -> None:
-        self._n, self._n_known, self.note = n, len(known), ""
-        self._record, self._candidates = Record(), Candidates(n, askable)
-        self._record.add(known, np.ones(len(known), dtype=np.bool_))
-        self._candidates.exclude(known)
+    def __init__(self, n: int, askable: Askable | None) -> None:
+        self._n, self._record, self._candidates = n, Record(), Candidates(n, askable)
 
     def most(self, asked: int) -> int:
         """How many a round has where the budget is large."""
@@ -192,22 +172,18 @@ class _Comparisons:
         return answered(questions, answers)
 
     def add(self, questions: Objects, answers: Said, belief: Belief) -> None:
-        """Take in the answers of a round, which the belief has not learned."""
-        if self._record.n_comparisons > self._n_known:
+        """Have a belief learn the answers of a round, and those before."""
+        if self._record.n_comparisons:
             belief.predict(answered(questions, answers))
         self._record.add(questions, answers)
         self._candidates.exclude(questions)
-
-    def teach(self, belief: Belief) -> None:
-        """Have a belief learn all answers so far."""
         rows, weights = self._record.weighted
-        if len(rows):
-            belief.learn(rows, weights=weights)
+        belief.learn(rows, weights=weights)
 
     def results(self) -> tuple[Objects, Objects, dict[str, Any]]:
         """What was answered, all objects that were asked about, and details."""
         seen, triplets = self._record.weighted[0], self._record.triplets  # "don't know", too
-        return triplets[self._n_known :], seen, {} if len(triplets) else {"n_decided": 0}
+        return triplets, seen, {} if len(triplets) else {"n_decided": 0}
 
 
 class _Screens:
@@ -215,15 +191,9 @@ class _Screens:
 
     name, least = "screens", 5
 
-    def __init__(self, n: int, task: Task, askable: Askable | None, known: Objects) -> None:
-        if len(known) and task.kind != "near":
-            raise InvalidInput(
-                f"known: comparisons cannot be joined with the task '{task}'; leave them out, "
-                "or ask for a task with a query, such as '2 of 8'"
-            )
-        self._n, self._task, self._n_known = n, task, len(known)
-        self._parts = [Trials.from_triplets(known)] if len(known) else []
-        self._source, self.note = ScreenSource(n, task, askable), f"{task}: "
+    def __init__(self, n: int, task: Task, askable: Askable | None) -> None:
+        self._n, self._task, self.note = n, task, f"{task}: "
+        self._source, self._parts = ScreenSource(n, task, askable), list[Trials]()
 
     def most(self, asked: int) -> int:
         return self._n // 2
@@ -235,20 +205,14 @@ class _Screens:
         return Trials.from_screens(screens, answers, wanted=self._task.choose)
 
     def add(self, screens: Objects, answers: Said, belief: Belief) -> None:
-        self._parts.append(self.read(screens, answers))
-
-    def teach(self, belief: Belief) -> None:
-        if self._parts:
-            self._parts = [Trials.joined(self._parts)]
-            belief.learn(self._parts[0])
+        self._parts = [Trials.joined([*self._parts, self.read(screens, answers)])]
+        belief.learn(self._parts[0])
 
     def results(self) -> tuple[Objects, Objects, dict[str, Any]]:
         details: dict[str, Any] = {"task": str(self._task)}
-        if not self._parts:
-            none = np.empty((0, 3), dtype=np.int64)
-            return none, none, details
-        own = self._parts[0][self._n_known :]
-        return own.triplets()[0], self._parts[0].questions, details | {"trials": own}
+        for own in self._parts:
+            return own.triplets()[0], own.questions, details | {"trials": own}
+        return np.empty((0, 3), dtype=np.int64), np.empty((0, 3), dtype=np.int64), details
 
 
 def _limit(belief: Belief) -> int:
@@ -267,7 +231,6 @@ def _ask(
 ) -> Strategy[Embedding]:
     """Embed objects that are few enough to be fitted together."""
     belief, curve = Belief(n, how.n_components, how.rng, noise=how.noise), list[_Point]()
-    source.teach(belief)
     asked, n_rounds, stopped, spent = 0, 0, "the budget is spent", False
     while not spent:
         limit = _limit(belief) if budget is None else budget
@@ -296,7 +259,6 @@ def _ask(
             curve.append((asked, len(logs), right, float(logs.sum())))
         source.add(questions, answers, belief)
         asked, n_rounds = asked + len(questions), n_rounds + 1
-        source.teach(belief)
         if not spent and how.quality < 1 and belief.is_good_enough(how.quality):
             stopped = f"τ is expected to be {belief.expected_tau:.3f}"
             break
@@ -308,20 +270,16 @@ def _ask(
 
 
 def _core_and_others(
-    n: int, budget: int | None, known: Objects, how: _How, keep_triplets: bool
+    n: int, budget: int | None, how: _How, keep_triplets: bool
 ) -> Strategy[Embedding]:
-    """Embed a random core, which holds the objects of known answers, then place the others."""
+    """Embed a random core, then place the others."""
     size, objects = TOGETHER // 2, how.rng.permutation(n)
-    objects = objects[np.argsort(~np.isin(objects, known), kind="stable")]  # the core first
-    places = np.argsort(objects)
-    inside = places[known]
-    inside = inside[(inside < size).all(axis=1)]
     first = how.begun_with[0] if how.begun_with else budget
     half = None if first is None else max(1, first // 2)
     # Half of the budget is the core's whole one. Its errors and those of the objects placed among
     # it add up, so that each gets half of what the quality allows.
     paced = replace(how, begun_with=(), quality=(1 + how.quality) / 2)
-    core = yield from renumbered(_ask(size, _Comparisons(size, None, inside), half, paced), objects)
+    core = yield from renumbered(_ask(size, _Comparisons(size, None), half, paced), objects)
     if budget is None:
         held_out = None if core.details["exact"] else core.held_out
         wrong = 0.0 if held_out is None else 1 - held_out.accuracy
@@ -338,11 +296,12 @@ def _core_and_others(
         rng=how.rng,
     )
     placed = yield from renumbered(placing, objects)
-    return _all_of(core, placed, places, objects)
+    return _all_of(core, placed, objects)
 
 
-def _all_of(core: Embedding, placed: Placed, places: Objects, objects: Objects) -> Embedding:
+def _all_of(core: Embedding, placed: Placed, objects: Objects) -> Embedding:
     """The core and the others as one embedding, in the order in which they came."""
+    places = np.argsort(objects)
     old: Posterior = core.details["posterior"]
     fit = replace(
         old,
@@ -368,13 +327,7 @@ def _all_of(core: Embedding, placed: Placed, places: Objects, objects: Objects) 
         covariances=fit.covariances,
         error_rate=wrong,
         details=core.details
-        | {
-            "posterior": fit,
-            "covariances": fit.covariances,
-            "error_rate": wrong,
-            "expected_tau": tau,
-            "never_asked": np.sort(objects[never]),
-        },
+        | {"posterior": fit, "expected_tau": tau, "never_asked": np.sort(objects[never])},
     )
 
 
@@ -387,8 +340,12 @@ def _believed(
     details: dict[str, Any],
 ) -> Embedding:
     """The embedding that a belief has come to; `seen` are all objects that were asked about."""
-    fit, (low, high) = belief.fit, belief.span
-    n = len(fit.positions)
+    fit, (low, high), held = belief.fit, belief.span, belief.held_out
+    n, held_out = len(fit.positions), None
+    if held is not None:
+        decided = int(np.isfinite(held.right).sum())
+        limits = share_interval(held.accuracy, held.effective_share * decided)
+        held_out = HeldOutAccuracy(held.accuracy, *limits, decided, chance=held.forecast.chance)
     if details.get("n_decided") == 0:  # no answer takes a side, or none was asked for
         low, high = 1, n - 1
     columns: list[tuple[str, Any]] = [("n_answers", np.int64), ("n_predicted", np.int64)]
@@ -404,13 +361,11 @@ def _believed(
         dimension_low=low,
         dimension_high=high,
         covariances=fit.covariances,
-        held_out=_held_out(belief),
+        held_out=held_out,
         error_rate=belief.error_rate,
         details={
             "posterior": fit,
-            "covariances": fit.covariances,
             "noise": fit.noise,
-            "error_rate": belief.error_rate,
             "expected_tau": belief.expected_tau,
             "exact": belief.is_exact,
             "learning_curve": np.array(curve, dtype=columns),
@@ -418,13 +373,3 @@ def _believed(
             **details,
         },
     )
-
-
-def _held_out(belief: Belief) -> HeldOutAccuracy | None:
-    """How well fits to a part predict the other answers, as if questions had been random."""
-    held = belief.held_out
-    if held is None:
-        return None
-    decided = int(np.isfinite(held.right).sum())
-    low, high = share_interval(held.accuracy, held.effective_share * decided)
-    return HeldOutAccuracy(held.accuracy, low, high, decided, chance=held.forecast.chance)

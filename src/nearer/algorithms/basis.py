@@ -1,20 +1,14 @@
 """ChooseBasis, Algorithm 1 of "Revealing the Basis": axes, and so a dimension, from rankings.
 
 docs/geometry.md tells the algorithm. The alternative of Section 2.1, ``endpoints="farthest-rank"``,
-takes as endpoints the objects farthest in rank from all endpoints so far (after Gonzalez 1985); the
-test of affine independence is the same. Where the pseudo-code and the prose differ (the set that
-line 12 speaks of), the prose is followed: it reproduces the paper's Table 1, the literal reading
-does not.
+takes as endpoints the objects farthest in rank from all endpoints so far (after Gonzalez 1985).
+Where the pseudo-code and the prose differ (the set that line 12 speaks of), the prose is followed:
+it reproduces the paper's Table 1, the literal reading does not.
 
-*Coordinates* (Section 2.3). `Basis.coordinates` takes the median of the lens and asks nothing. Two
-ways ask, for all objects and all axes side by side:
-
-* *linear*: the member of the axis, inside the lens under x, that is nearest to x. The lens is an
-  interval of the axis, and a tournament over it asks one question fewer than it has members.
-  Theorem 3 of the paper bounds the error of these coordinates.
-* *binary*: on an ideal axis, whose members lie on a line, distances from x fall and then rise along
-  it, and comparing neighbours finds the turn in log2 of the axis' length. On a real axis the answer
-  is a guess.
+Coordinates (Section 2.3) are the median of the lens, which asks nothing, or asked for. *Linear*:
+a tournament over the axis members in the lens under x finds the one nearest to x; Theorem 3 bounds
+the error. *Binary*: distances from x fall and then rise along an ideal axis, and comparing
+neighbours finds the turn in log2 of its length; on a real axis the answer is a guess.
 """
 
 from __future__ import annotations
@@ -60,16 +54,11 @@ class Basis:
     axes
         One `Axis` a dimension: its endpoints, and its members in order.
     rankings
-        Head → ranking, for every head all objects were ranked from; the last one may be a
-        candidate that was not accepted.
-    triplets
-        Every answer paid for, as rows ``(head, near, far)``.
-    n_comparisons, n_rounds
-        What was asked, and in how many rounds.
+        Head → ranking; the last head may be a candidate that was not accepted.
+    triplets, n_comparisons, n_rounds
+        Every answer paid for, as rows ``(head, near, far)``, and their costs.
     stopped
         Why no further axis was added.
-    n_objects
-        How many objects there are.
     """
 
     axes: tuple[Axis, ...]
@@ -86,10 +75,7 @@ class Basis:
         return len(self.axes)
 
     def coordinates(self) -> Floats:
-        """``(n, dimension)``: each object's place on each axis, the median of the lens under it.
-
-        This costs no comparison. `nearer.algorithms.locate_objects` offers the searches that do.
-        """
+        """``(n, dimension)``: each object's place on each axis, the median of the lens under it."""
         columns = [
             axis.coordinates(*(self.rankings[p] for p in axis.endpoints)) for axis in self.axes
         ]
@@ -120,16 +106,12 @@ def choose_basis(
         Seed or generator: the object to start from, and the order of insertion of the sorts.
     endpoints
         ``"above"``, the paper's way; ``"farthest-rank"``, its alternative of Section 2.1.
-    order
-        How to sort: ``"fewest-comparisons"`` or ``"fewest-rounds"``, as in `rank_objects`.
-    noise
-        Probability that an answer is wrong. Above 0 questions are asked again where it matters, as
-        in `rank_objects`; every answer must be a fresh draw.
+    order, noise
+        How to sort, and the probability that an answer is wrong, as in `rank_objects`.
     rank_start
         Rank all objects from the random first one too, where a search for the farthest from it
-        would do. The axes stay the same; a fit gets one more head, and one in the midst of the
-        others, which may be what it needs to be determined. The paper's numbers of comparisons
-        are those of 2·d̂ + 2 sorts, so they hold that one.
+        would do. The axes stay the same; a fit gets a head in the midst of the others. The paper's
+        numbers of comparisons are those of 2·d̂ + 2 sorts, so they hold that one.
 
     Returns
     -------
@@ -138,11 +120,10 @@ def choose_basis(
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> X = np.random.default_rng(0).random((300, 2))
-    >>> basis = nearer.run(nearer.choose_basis(300, random_state=0), nearer.PointOracle(X))
-    >>> basis.dimension, basis.coordinates().shape, basis.stopped
-    (2, (300, 2), 'the next endpoint is not affinely independent')
+    >>> import nearer
+    >>> oracle = nearer.PointOracle(np.random.default_rng(0).random((300, 2)))
+    >>> nearer.run(choose_basis(300, random_state=0), oracle).dimension
+    2
     """
     n_objects = checks.n_objects(n_objects)
     checks.one_of("endpoints", endpoints, get_args(Endpoints))
@@ -241,10 +222,9 @@ def locate_objects(
 
     Examples
     --------
-    >>> import nearer, numpy as np
+    >>> import nearer
     >>> oracle = nearer.PointOracle(np.random.default_rng(0).random((100, 2)))
-    >>> basis = nearer.run(nearer.choose_basis(100, random_state=0), oracle)
-    >>> nearer.run(nearer.algorithms.locate_objects(basis), oracle).shape
+    >>> nearer.run(locate_objects(nearer.run(choose_basis(100), oracle)), oracle).shape
     (100, 2)
     """
     checks.one_of("search", search, ("linear", "binary"))

@@ -2,21 +2,17 @@
 
 docs/adaptive.md gives the information F·v of a comparison. *Drawing* questions in proportion to its
 square, rather than taking the best, keeps the many questions of a round from all asking the same
-thing. Screens with a query are built object by object from a pool drawn at random: each time the
-one that adds most to ½ tr(J·Cov(u)), the same information (`nearer._kernels.screens`). Pools that
-differ do what drawing does for comparisons: for screens of 8 and of 16 among 60 objects, trying
-several queries for each, or counting what the round before it will have told, was no better.
+thing. Screens with a query are built object by object from a random pool: each time the one that
+adds most to ½ tr(J·Cov(u)), the same information (`nearer._kernels.screens`). Trying several
+queries for each, or counting what the round before will have told, was no better.
 
 Random questions, which are among those of every round, are predicted before their answers are seen:
 an honest test of the fit. The first are all random, since choosing by positions that are mostly
-guesses gains little: of 100 simulated objects, after 94 screens of 4 of 16, τ was .44 where each
-object was on 3 random screens first, .46 with 8 or 12, .42 with random screens only, each the mean
-of eight runs ± .02.
+guesses gains little.
 
-*How many.* An answer of which a share ε is wrong carries at most the capacity of such a channel,
-c = 1 + ε log2 ε + (1 − ε) log2(1 − ε) bits. Positions of n objects in d dimensions that can be told
-apart hold d·log2 n bits each. *At most* twice that is asked, for d + 1 dimensions, which pays for
-questions that are worth less than a bit. *Expected* are as many as positions that reach Kendall's τ
+*How many.* An answer of which a share ε is wrong carries at most c = 1 + ε log2 ε + (1 − ε) log2(1
+− ε) bits; n objects in d dimensions that can be told apart hold d·log2 n bits each. *At most* twice
+that is asked, for d + 1 dimensions. *Expected* are as many as positions that reach Kendall's τ
 hold: about log2 1/(1 − τ) bits a coordinate, whatever n is.
 """
 
@@ -70,23 +66,15 @@ def choose_questions(
     ----------
     triplets
         Answers so far, ``(m, 3)`` rows (head, near, far); may be empty.
+    n_questions
+        How many questions to choose; fewer are returned only where no more may be asked.
     n_objects, n_components, askable, random_state
         As in `nearer.adaptive`.
-    n_questions
-        How many questions to choose.
     belief
-        What earlier calls have learned; it learns the answers and fits on from where it was, which
-        is quicker than a new one. `n_components` is then the belief's.
-
-    Returns
-    -------
-    questions
-        ``(k, 3)`` rows (head, a, b), none of them answered yet; fewer than asked for only where
-        no more may be asked.
+        What earlier calls have learned, which is quicker than a new one; it learns the answers.
 
     Examples
     --------
-    >>> from nearer.algorithms import choose_questions
     >>> choose_questions([[0, 1, 2], [3, 4, 0]], 10, 5, n_components=2, random_state=0).shape
     (5, 3)
     """
@@ -147,8 +135,7 @@ def _draw_by(scores: Floats, count: int, rng: np.random.Generator) -> Objects:
 def _odds(scores: Floats, n_random: int, n_chosen: int) -> Floats:
     """How many times likelier than at random each candidate was to be drawn.
 
-    A draw without replacement takes those whose exponential clocks of these rates ring first, so
-    a candidate is among them with probability 1 − exp(−time · rate) when enough have rung.
+    A draw without replacement takes those whose exponential clocks of these rates ring first.
     """
     m = len(scores)
     if n_chosen == 0 or n_random + n_chosen >= m:
@@ -188,7 +175,8 @@ class Candidates:
             before = len(found)
             found = np.concatenate([found, self._fresh(random_questions(self._n, size, rng))])
             found = found[np.sort(np.unique(pack(found)[0], return_index=True)[1])]
-            if len(found) >= count or len(found) - before <= _WORTHWHILE * len(found):
+            few = size == _AT_ONCE and len(found) - before <= _WORTHWHILE * len(found)
+            if few or len(found) >= count:
                 break
             size = _AT_ONCE
         found = found[rng.permutation(len(found))]
@@ -290,15 +278,11 @@ class ScreenSource:
     def _random(self, rng: np.random.Generator) -> Objects:
         """A random screen; all objects are queries, and are shown, about equally often."""
         query = self._next_query(rng) if self.task.kind == "near" else -1
-        shown = self._deck[self._deck != query][: self.task.shown]
-        left = self._deck[~np.isin(self._deck, shown)]
-        if len(shown) < self.task.shown:
-            others = rng.permutation(self._n)
-            others = others[(others != query) & ~np.isin(others, shown)]
-            more = self.task.shown - len(shown)
-            shown, left = np.concatenate([shown, others[:more]]), np.sort(others[more:])
-            left = rng.permutation(left)
-        self._deck = left
+        if len(self._deck) < 2 * self._n:  # so every object is in it
+            self._deck = np.concatenate([self._deck, rng.permutation(self._n)])
+        first = np.unique(self._deck, return_index=True)[1]
+        first = np.sort(first[self._deck[first] != query])[: self.task.shown]
+        shown, self._deck = self._deck[first], np.delete(self._deck, first)
         return np.concatenate([[query], rng.permutation(shown)])
 
     def _next_query(self, rng: np.random.Generator) -> int:

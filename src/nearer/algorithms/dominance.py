@@ -1,16 +1,11 @@
 """Above, lens, hull estimate and axes: what the rankings of a set P of heads tell.
 
-Rankings are a ``(k, n)`` integer array, one row for each head in P: ``rankings[i, x]`` objects are
-nearer to head i than x. Ranks are free of ties. docs/geometry.md says what the notions mean;
-Eq. 3–4 of the paper define the hull estimate. Read as vectors of ranks to be kept small, "p is
-above q" says that q dominates p, and the hull estimate is the Pareto front: a sweep for two
-rankings, the algorithms of the multi-objective literature (`moocore`) for more.
+Rankings are a ``(k, n)`` integer array without ties: ``rankings[i, x]`` objects are nearer to head
+i than x. See docs/geometry.md. "p is above q" says that q dominates p, and the
+hull estimate is the Pareto front: a sweep for two rankings, `moocore` for more.
 
-An *axis* is the hull estimate of its two endpoints, a staircase: sorted by rising distance from one
-endpoint, the distance from the other falls (*order-consistent* in the paper). So every lens is an
-interval: of an axis in order, the members no farther from the first endpoint than x are a
-beginning, those no farther from the last endpoint are an end, and the lens under x is where the two
-overlap.
+An *axis* is the hull estimate of its two endpoints: sorted by rising distance from one endpoint,
+the distance from the other falls. So every lens is an interval of the axis.
 """
 
 from __future__ import annotations
@@ -34,15 +29,7 @@ def lens(rankings: ArrayLike, apex: int) -> Answers:
 
 
 def hull_estimate(rankings: ArrayLike) -> Answers:
-    """The objects that are above no other: those near the convex hull of the heads.
-
-    Examples
-    --------
-    Three objects on a line between two heads, and one aside (the last):
-
-    >>> hull_estimate([[0, 1, 2, 3, 4], [4, 2, 1, 0, 3]])
-    array([ True,  True,  True,  True, False])
-    """
+    """The objects that are above no other: those near the convex hull of the heads."""
     r = _check(rankings)
     if len(r) == 1:
         return np.asarray(r[0] == r[0].min())
@@ -58,10 +45,7 @@ def hull_estimate(rankings: ArrayLike) -> Answers:
 
 
 def most_above(rankings: ArrayLike, among: Answers) -> tuple[int, int]:
-    """The object that is above most objects of the mask `among`, and how many those are.
-
-    Of several, the one farthest from the heads by the sum of its ranks is taken.
-    """
+    """The object above most of `among`, of several the farthest, and how many it is above."""
     r, members = _check(rankings), np.flatnonzero(among)
     order = np.argsort(r[:, members], axis=1)
     below = np.stack(
@@ -86,11 +70,8 @@ def _check(rankings: ArrayLike) -> Objects:
 def affinely_independent(rankings: ArrayLike) -> bool:
     """Whether some object of the hull estimate is in none of the estimates with one head fewer.
 
-    By Carathéodory's theorem every point of a hull in d dimensions lies in the hull of d + 1 of its
-    vertices. So when the heads in P, |P| = d̂ + 2, span no more than d̂ dimensions, the hulls of P
-    with one head left out cover the hull of P; when they span d̂ + 1, those smaller hulls are only
-    the faces of a simplex and its inside is left over (Section 2.1 of the paper; Algorithm 1, lines
-    19–20). This is the test behind the dimension.
+    By Carathéodory's theorem smaller hulls cover the hull of |P| = d̂ + 2 heads that span no more
+    than d̂ dimensions; otherwise the inside of a simplex is left over (Algorithm 1, lines 19–20).
     """
     r = np.asarray(rankings)
     inside = hull_estimate(r)
@@ -103,10 +84,7 @@ def affinely_independent(rankings: ArrayLike) -> bool:
 
 @dataclass(frozen=True)
 class Axis:
-    """Objects near a line across the data, in order from one endpoint to the other.
-
-    The endpoints are the first and the last member.
-    """
+    """Objects near a line across the data, in order from one endpoint to the other."""
 
     members: Objects
 
@@ -119,10 +97,7 @@ class Axis:
         return len(self.members)
 
     def intervals(self, from_first: Ranking, from_last: Ranking) -> tuple[Ranking, Ranking]:
-        """For each object, the first and the last place on the axis inside the lens under it.
-
-        The rankings are those from the two endpoints.
-        """
+        """For each object, the first and the last place on the axis inside the lens under it."""
         last = np.searchsorted(from_first[self.members], from_first, side="right") - 1
         first = np.searchsorted(-from_last[self.members], -from_last, side="left")
         return first, last
@@ -140,10 +115,7 @@ def find_axis(from_first: Ranking, from_last: Ranking) -> Axis:
 
 
 def opposite_apex(endpoint: int, from_endpoint: Ranking, earlier: list[Ranking]) -> int:
-    """The farthest object from an endpoint inside the lens under it (Algorithm 1, lines 7–8).
-
-    `earlier` holds the rankings of the endpoints before it; with none the lens is everything.
-    """
+    """The farthest object from an endpoint inside the lens under it (Algorithm 1, lines 7–8)."""
     inside = lens(np.stack(earlier), endpoint) if earlier else np.ones(len(from_endpoint), bool)
     inside[endpoint] = False
     return int(np.argmax(np.where(inside, from_endpoint, -1)))

@@ -2,21 +2,17 @@
 
 * ``basis``: places on the axes that `choose_basis` finds.
 * ``basis+soe``: soft ordinal embedding of what `choose_basis` paid for. The object that the search
-  starts from is ranked, too: that is how the paper's numbers of comparisons come about, and without
-  it there may be no more heads than dimensions and one, too few to determine a fit.
+  starts from is ranked, too, as in the paper's numbers of comparisons; without it there may be too
+  few heads to determine a fit.
 * ``extra+soe``: then, for every object, its 2k nearest in that embedding are sorted (or the k
   nearest of them selected), k = ⌈log2 n⌉, and everything is fitted again (Section 4).
 * ``rand+soe``: random comparisons, round robin over the heads.
 * ``paper``: the paper's own protocol of restarts: 20 random starts in d̂ dimensions and, if the best
-  loss is above 10⁻³, 20 in 2·d̂. The others fit from one start (`nearer.fitting.initial`), in the
-  number of dimensions that the answers call for.
-* ``crowd-kernel`` (Tamuz, Liu, Belongie, Shamir, Kalai 2011): fit the crowd-kernel likelihood to
-  the answers so far. Then, for every object as a head, ask the question from which most is expected
-  about where the head is: it might be at the place of any object, believed in proportion to how
-  likely its answers would be from there. The original fits after one question an object and weighs
-  all places and all pairs. Here an object gets a share of questions that grows with what it has,
-  and places and pairs are sampled, which changes the result little and the time from days to
-  minutes.
+  loss is above 10⁻³, 20 in 2·d̂. The others fit from one start (`nearer.fitting.initial`).
+* ``crowd-kernel`` (Tamuz, Liu, Belongie, Shamir, Kalai 2011): for every object as a head, ask the
+  question from which most is expected about where the head is, by the crowd-kernel likelihood of
+  the answers so far. The original fits after one question an object and weighs all places and all
+  pairs; sampling them changes the result little and the time from days to minutes.
 """
 
 from __future__ import annotations
@@ -104,21 +100,17 @@ def basis_soe(
 
     Parameters
     ----------
-    n_objects
-        How many objects there are.
     n_components
         In how many dimensions to place them; None: as many as the answers call for.
-    endpoints, order, random_state
+    n_objects, endpoints, order, random_state
         As for `choose_basis`.
 
     Examples
     --------
     >>> import nearer
-    >>> X = nearer.datasets.make_cube(150, 2, random_state=0)
-    >>> strategy = nearer.algorithms.basis_soe(150, random_state=0)
-    >>> embedding = nearer.run(strategy, nearer.PointOracle(X))
-    >>> embedding.dimension, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.97
-    (2, True)
+    >>> oracle = nearer.PointOracle(nearer.datasets.make_cube(80, 2, random_state=0))
+    >>> nearer.run(basis_soe(80, random_state=0), oracle).dimension
+    2
     """
     d, rng = _dimension(n_objects, n_components), checks.generator(random_state)
     basis = yield from choose_basis(
@@ -126,7 +118,7 @@ def basis_soe(
     )
     fit, evidence = _fit(basis.triplets, n_objects, d, max(1, basis.dimension), rng)
     history = [_phase("basis", basis, basis.stopped)]
-    return _fitted(fit, basis.triplets, history, evidence, basis=basis)
+    return _embedding(fit, basis.triplets, history, evidence, basis=basis)
 
 
 @repeatable
@@ -152,11 +144,9 @@ def extra_soe(
     Examples
     --------
     >>> import nearer
-    >>> X = nearer.datasets.make_cube(100, 2, random_state=0)
-    >>> strategy = nearer.algorithms.extra_soe(100, random_state=0)
-    >>> embedding = nearer.run(strategy, nearer.PointOracle(X))
-    >>> nearer.metrics.knn_precision(X, embedding.positions) > 0.9
-    True
+    >>> oracle = nearer.PointOracle(nearer.datasets.make_cube(60, 2, random_state=0))
+    >>> nearer.run(extra_soe(60, random_state=0), oracle).dimension
+    2
     """
     checks.one_of("extra", extra, get_args(Extra))
     n, rng, record = n_objects, checks.generator(random_state), Record()
@@ -171,12 +161,9 @@ def extra_soe(
     if extra == "sort":
         ask = sort_lists(np.arange(n), near)
     else:
-        ask = together(
-            *(
-                nearest_objects(x, n, max(1, near.shape[1] // 2), among=near[x], random_state=rng)
-                for x in range(n)
-            )
-        )
+        k = max(1, near.shape[1] // 2)
+        each = (nearest_objects(x, n, k, among=near[x], random_state=rng) for x in range(n))
+        ask = together(*each)
     try:
         yield from recorded(ask, record)
     except BudgetSpent:
@@ -187,7 +174,7 @@ def extra_soe(
     fit = fit_from_more_dimensions(rows, n, X.shape[1], start=X, rng=rng)
     fit = fit_onwards(rows, fit, at_least=n_components or max(1, basis.dimension), rng=rng)
     history = [*first.history, _phase("neighbours", record, note)]
-    return _fitted(fit, triplets, history, first.evidence, basis=basis)
+    return _embedding(fit, triplets, history, first.evidence, basis=basis)
 
 
 @repeatable
@@ -210,9 +197,8 @@ def rand_soe(
     Examples
     --------
     >>> import nearer
-    >>> X = nearer.datasets.make_cube(60, 2, random_state=0)
-    >>> strategy = nearer.algorithms.rand_soe(60, budget=3000, random_state=0)
-    >>> nearer.run(strategy, nearer.PointOracle(X)).dimension
+    >>> oracle = nearer.PointOracle(nearer.datasets.make_cube(60, 2, random_state=0))
+    >>> nearer.run(rand_soe(60, budget=3000, random_state=0), oracle).dimension
     2
     """
     d, n, rng = _dimension(n_objects, n_components), n_objects, checks.generator(random_state)
@@ -224,7 +210,7 @@ def rand_soe(
         answers, note = spent.answers, f"{note}; the budget is spent"
     record.add(questions[: len(answers)], answers)
     fit, evidence = _fit(record.triplets, n, d, 1, rng)
-    return _fitted(fit, record.triplets, [_phase("random", record, note)], evidence)
+    return _embedding(fit, record.triplets, [_phase("random", record, note)], evidence)
 
 
 @repeatable
@@ -243,9 +229,8 @@ def paper_protocol(
     Examples
     --------
     >>> import nearer
-    >>> X = nearer.datasets.make_cube(60, 2, random_state=0)
-    >>> strategy = nearer.algorithms.paper_protocol(60, n_starts=2, random_state=0)
-    >>> nearer.run(strategy, nearer.PointOracle(X)).dimension
+    >>> oracle = nearer.PointOracle(nearer.datasets.make_cube(60, 2, random_state=0))
+    >>> nearer.run(paper_protocol(60, n_starts=2, random_state=0), oracle).dimension
     2
     """
     rng, n_starts = checks.generator(random_state), checks.whole("n_starts", n_starts)
@@ -265,7 +250,7 @@ def paper_protocol(
         if best.loss <= 1e-3:  # the paper's threshold
             break
     history = [_phase("basis", basis, basis.stopped)]
-    return _fitted(best, triplets, history, evidence, n_starts=used, basis=basis)
+    return _embedding(best, triplets, history, evidence, n_starts=used, basis=basis)
 
 
 def _nearest(positions: Floats, k: int) -> Objects:
@@ -299,27 +284,20 @@ def _phase(name: str, paid: Basis | Record, note: str) -> Phase:
     return Phase(name, paid.n_comparisons, paid.n_rounds, note)
 
 
-def _fitted(
-    fit: Fit,
+def _embedding(
+    fit: Fit | Floats,
     triplets: Objects,
     history: list[Phase],
     evidence: Mapping[int, Any],
+    *,
     n_starts: int = 1,
     **details: Any,
 ) -> Embedding:
-    details = {"loss": fit.loss, "n_starts": n_starts, "converged": fit.converged, **details}
-    return _embedding(fit.positions, triplets, history, evidence, **details)
-
-
-def _embedding(
-    positions: Floats,
-    triplets: Objects,
-    history: list[Phase],
-    evidence: Mapping[int, Any],
-    **details: Any,
-) -> Embedding:
+    """The embedding of a fit, or of positions that were not fitted."""
+    if isinstance(fit, Fit):
+        details = {"loss": fit.loss, "n_starts": n_starts, "converged": fit.converged, **details}
     return Embedding(
-        positions=positions,
+        positions=fit.positions if isinstance(fit, Fit) else fit,
         triplets=triplets,
         n_comparisons=sum(phase.n_comparisons for phase in history),
         n_rounds=sum(phase.n_rounds for phase in history),
@@ -350,24 +328,18 @@ def crowd_kernel(
 
     Parameters
     ----------
-    n_objects
-        How many objects there are.
-    budget
-        How many comparisons to ask; `default_budget` if None.
     n_components
         In how many dimensions to place them; None: as many as the answers call for, decided anew
         as they grow.
-    random_state
-        Seed or generator.
+    n_objects, budget, random_state
+        As for `rand_soe`.
 
     Examples
     --------
     >>> import nearer
-    >>> X = nearer.datasets.make_gaussian(40, 2, random_state=0)
-    >>> strategy = nearer.algorithms.crowd_kernel(40, budget=1500, n_components=2, random_state=0)
-    >>> embedding = nearer.run(strategy, nearer.PointOracle(X))
-    >>> embedding.n_comparisons, nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.7
-    (1500, True)
+    >>> oracle = nearer.PointOracle(nearer.datasets.make_gaussian(40, 2, random_state=0))
+    >>> nearer.run(crowd_kernel(40, budget=600, n_components=2), oracle).n_comparisons
+    600
     """
     n, d = n_objects, _dimension(n_objects, n_components)
     budget = default_budget(n) if budget is None else checks.budget(budget, 1)
@@ -391,7 +363,7 @@ def crowd_kernel(
         questions = _choose(positions, triplets, heads, rng)
     fit = fits.again(triplets, rng, last=True)
     history = [_phase("crowd kernel", record, f"{fits.count} fits; {stopped}")]
-    return _fitted(fit, triplets, history, fits.evidence)
+    return _embedding(fit, triplets, history, fits.evidence)
 
 
 class _Fits:
@@ -445,7 +417,11 @@ def _choose(
         answered = triplets[first[heads[i]] : first[heads[i] + 1], 1:]
         gains = expected_information(positions, places[i], answered, candidates[i])
         questions[row] = heads[i], *candidates[i, np.argmax(gains)]
-    return _replace_repeats(questions, triplets, n, rng)
+    # Random questions take the place of those already answered, or chosen twice.
+    known = np.unique(pack(np.concatenate([triplets, questions]))[0], return_index=True)[1]
+    rows = np.setdiff1d(np.arange(len(questions)), known - len(triplets))
+    questions[rows, 1:] = _other_pairs(rows, questions[:, 0], n, rng)
+    return questions
 
 
 def expected_information(
@@ -471,28 +447,10 @@ def expected_information(
 
 def _other_pairs(rows: Objects, heads: Objects, n: int, rng: np.random.Generator) -> Objects:
     """Random pairs of two objects that are not the head of their row."""
-    head = heads[rows]
-    a = (head + rng.integers(1, n, size=len(rows))) % n
-    b = (head + rng.integers(1, n - 1, size=len(rows))) % n
-    # step over a: b is drawn from one object fewer
-    offset_a, offset_b = (a - head) % n, (b - head) % n
-    return np.stack([a, (head + offset_b + (offset_b >= offset_a)) % n], axis=1)
-
-
-def _replace_repeats(
-    questions: Objects,
-    triplets: Objects,
-    n: int,
-    rng: np.random.Generator,
-) -> Objects:
-    """Put random questions in the place of those already answered, or chosen twice."""
-    known = np.concatenate([pack(triplets)[0], pack(questions)[0]])
-    _, index = np.unique(known, return_index=True)
-    repeated = np.ones(len(questions), dtype=np.bool_)
-    repeated[index[index >= len(triplets)] - len(triplets)] = False
-    rows = np.flatnonzero(repeated)
-    questions[rows, 1:] = _other_pairs(rows, questions[:, 0], n, rng)
-    return questions
+    a = rng.integers(1, n, size=len(rows))  # steps from the head
+    b = rng.integers(1, n - 1, size=len(rows))
+    b += b >= a  # b is drawn from one object fewer
+    return np.asarray((heads[rows, None] + np.stack([a, b], axis=1)) % n)
 
 
 # --- by name -------------------------------------------------------------------------------------

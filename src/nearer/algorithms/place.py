@@ -1,12 +1,9 @@
 """Place further objects among a core that has positions, from exact or noisy answers.
 
-The core stays where it is. Every further object has a posterior of its own (`_kernels.placing`):
-each round holds, for each object, the questions whose answers are expected to tell most about it.
-An object that is as certain as the core is done. Exact answers are noisy answers whose noise is
-small against the uncertainty of the core.
-
-The errors of the core count as noise of the answers. The answers about one object concern many
-different members of the core, whose errors cancel: it comes out about as accurate as they are.
+Every further object has a posterior of its own (`_kernels.placing`): each round holds, for each
+object, the questions whose answers are expected to tell most about it. An object that is as certain
+as the core is done. The errors of the core count as noise of the answers; those about one object
+concern many members of the core, whose errors cancel.
 """
 
 from __future__ import annotations
@@ -22,15 +19,7 @@ from scipy.special import ndtr, ndtri
 
 from nearer import checks
 from nearer._kernels.compiling import parts, side_by_side
-from nearer._kernels.placing import (
-    LOGISTIC,
-    OWN_HEAD,
-    PLACED,
-    STEPS,
-    Scene,
-    choose,
-    learn,
-)
+from nearer._kernels.placing import LOGISTIC, OWN_HEAD, PLACED, STEPS, Scene, choose, learn
 from nearer.algorithms.choose_questions import GROWTH, most_questions
 from nearer.asking.protocol import (
     Record,
@@ -61,24 +50,16 @@ class Placed(Shown):
 
     Attributes
     ----------
-    objects
-        ``(q,)`` the new objects.
-    positions
-        ``(q, d)``, in the space of the embedding; NaN for those in `never_asked`.
-    triplets
-        Every answer paid for, as rows ``(head, near, far)``.
-    n_comparisons, n_rounds
-        What was asked, and in how many rounds.
-    covariances
-        ``(q, d, d)``: how certain each position is.
+    objects, names
+        ``(q,)`` the new objects, and what the user calls them.
+    positions, covariances
+        ``(q, d)``, in the space of the embedding `among`, and how certain they are, ``(q, d, d)``.
+    triplets, n_comparisons, n_rounds
+        Every answer paid for, as rows ``(head, near, far)``, and their costs.
     never_asked
-        The new objects that the budget did not reach.
+        The new objects that the budget did not reach; their positions are NaN.
     uncertain
         How many are less certain than the core.
-    names
-        What the user calls the new objects.
-    among
-        The embedding in which they were placed.
     """
 
     objects: Objects
@@ -93,15 +74,11 @@ class Placed(Shown):
     among: Embedding | None = field(default=None, repr=False)
 
     def nearest(self, thing: Any, k: int = 5) -> list[Any]:
-        """The k objects of the embedding nearest to a new one, nearest first.
-
-        Objects go by their names, or by their numbers where they have none.
-        """
+        """The k objects of the embedding nearest to a new one, by name or number, nearest first."""
         called = self.objects.tolist() if self.names is None else list(self.names)
-        if thing not in called:
-            raise InvalidInput(f"{thing!r}: is none of the {len(called)} objects that were placed")
-        if self.among is None or np.isnan(where := self.positions[called.index(thing)]).any():
-            raise InvalidInput(f"{thing!r}: no question was about it, so it has no position")
+        where = self.positions[called.index(thing)] if thing in called else np.array([np.nan])
+        if self.among is None or np.isnan(where).any():
+            raise InvalidInput(f"{thing!r}: was not placed, or no question was about it")
         return self.among.nearest(where, k)
 
     def to_frame(self) -> Any:
@@ -152,18 +129,25 @@ def place_objects(
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> oracle = nearer.PointOracle(np.random.default_rng(0).normal(size=(130, 2)))
-    >>> embedding = nearer.embed(oracle, 120, random_state=0, progress=False)
-    >>> placed = embedding.place(oracle, np.arange(120, 130))
-    >>> placed.positions.shape, placed.n_comparisons <= 10 * 3 * 2 * 7
-    ((10, 2), True)
+    >>> import nearer
+    >>> oracle = nearer.PointOracle(np.random.default_rng(0).normal(size=(65, 2)))
+    >>> embedding = nearer.embed(oracle, 60, random_state=0, progress=False)
+    >>> nearer.run(place_objects(embedding, np.arange(60, 65)), oracle).positions.shape
+    (5, 2)
     """
     if not isinstance(embedding, Embedding):
         raise InvalidInput(f"embedding is a {type(embedding).__name__}: must be an Embedding")
     if (n := len(embedding.positions)) < 3:
         raise InvalidInput(f"an embedding of {n} objects: at least 3 are needed to place others")
-    objects, rng = _check_new(new, n), checks.generator(random_state)
+    objects, rng = np.asarray(new), checks.generator(random_state)
+    whole = np.issubdtype(objects.dtype, np.integer) or not objects.size
+    if objects.ndim != 1 or not whole or len(np.unique(objects)) < len(objects):
+        raise InvalidInput(f"new={new!r:.60}: must be a list of objects' numbers, each once")
+    if len(objects) and objects.min() < n:
+        raise InvalidInput(
+            f"new holds object {objects.min()}: the embedding has objects 0 to {n - 1} already; "
+            f"number new ones from {n} on"
+        )
     old = np.flatnonzero(np.isfinite(embedding.positions).all(axis=1))
     core = _posterior_of(embedding, old)
     if budget is None:
@@ -173,7 +157,12 @@ def place_objects(
             1, int(len(objects) * most_questions(len(old), core.positions.shape[1], wrong))
         )
     placed = yield from place_among(
-        core, objects, ids=old, budget=checks.budget(budget), keep_triplets=keep_triplets, rng=rng
+        core,
+        objects.astype(np.int64),
+        ids=old,
+        budget=checks.budget(budget),
+        keep_triplets=keep_triplets,
+        rng=rng,
     )
     laid_over = procrustes(embedding.positions[old], core.positions)
     return replace(placed, positions=laid_over.move(placed.positions), among=embedding)
@@ -193,7 +182,7 @@ def place_among(
     """Place objects among a core whose posterior is known; nothing is checked.
 
     `ids` are the numbers of the core's objects, None: 0, 1, 2, …. With `until_spent` the budget is
-    spent even when every object is done. `rng` draws anchors and candidates for questions.
+    spent even when every object is done.
     """
     search = _Search(core, np.arange(len(core.positions)) if ids is None else ids, new, rng)
     record = Record(keep=keep_triplets)
@@ -222,11 +211,10 @@ def _ask(search: _Search, most: int, until_spent: bool) -> Strategy[None]:
         if not len(questions):
             return
         try:
-            answers = yield questions
+            search.learn(count, (yield questions))
         except BudgetSpent as spent:
             search.learn(count, spent.answers)
             return
-        search.learn(count, answers)
         if not until_spent:
             search.close_certain()
         asked += count
@@ -235,12 +223,9 @@ def _ask(search: _Search, most: int, until_spent: bool) -> Strategy[None]:
 class _Search:
     """The objects that are being placed, kept up to date while asking.
 
-    Objects with identical answers so far are a *group* that shares one posterior: of 10⁶ objects,
-    the first twenty questions are chosen for far fewer groups than objects. Every array with a
-    leading underscore has one row for each group.
-
-    `positions`, `covariances` and `asked` have a row for each object; `open` are the rows of those
-    that are not done, `group` is the group of each of these.
+    Objects with identical answers so far are a *group* that shares one posterior. Arrays with a
+    leading underscore have one row a group; `positions`, `covariances` and `asked` one an object;
+    `open` are the rows of those that are not done, `group` is the group of each of these.
     """
 
     def __init__(
@@ -391,20 +376,3 @@ def _posterior_of(embedding: Embedding, rows: Objects) -> Posterior:
     sd = 0.5 * np.tan(np.pi * np.clip(wrong, 1 / m, 1 / 4)) * spread or 1.0
     covariances: Floats = np.tile(sd**2 * np.eye(d), (n, 1, 1))
     return Posterior(X, covariances, Noise(), Curve(sharpness=n / sd))
-
-
-def _check_new(new: ArrayLike, n: int) -> Objects:
-    objects = np.asarray(new)
-    if objects.ndim != 1 or not (np.issubdtype(objects.dtype, np.integer) or not len(objects)):
-        raise InvalidInput(
-            f"new of shape {objects.shape} and type {objects.dtype}: must be a list of objects' "
-            "numbers"
-        )
-    if len(objects) and objects.min() < n:
-        raise InvalidInput(
-            f"new holds object {objects.min()}: the embedding has objects 0 to {n - 1} already; "
-            f"number new ones from {n} on"
-        )
-    if len(np.unique(objects)) < len(objects):
-        raise InvalidInput("new holds an object twice: each is placed once")
-    return objects.astype(np.int64)

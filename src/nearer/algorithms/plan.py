@@ -1,9 +1,8 @@
 """How many answers a map needs, and which task gives most for people's time.
 
-*Simulation.* Objects are drawn from a Gaussian in the wanted dimension, people answer by a
-psychometric curve whose scale makes the wanted share of answers to random questions wrong, and the
-questions are those that `nearer.adaptive` chooses. The fit's predictions of random questions are
-compared with the truth and with what people say. Studies of several sizes, and of several tasks,
+Objects are Gaussian, people answer by a psychometric curve whose scale makes a wanted
+share of answers wrong, and the questions are those of `nearer.adaptive`. Predictions of random
+questions are compared with the truth and with what people say. Studies of several sizes or tasks
 are about the same objects, so that their differences are known better than their figures.
 """
 
@@ -38,14 +37,6 @@ TASKS_TRIED = ("1 of 2", "odd-one-out", "1 of 4", "2 of 8", "4 of 12", "4 of 16"
 _FURTHER = 50  # people whose answers are predicted
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """What `nearer.embed` is expected to ask: about so many comparisons in so many rounds."""
-
-    n_comparisons: int
-    n_rounds: int
-
-
 def forecast(
     n_objects: int,
     n_components: int,
@@ -53,21 +44,18 @@ def forecast(
     noise: float = 0.0,
     quality: float = 0.99,
     budget: int | None = None,
-) -> Forecast:
-    """How many comparisons and rounds `nearer.embed` is expected to need.
-
-    `noise` is the share of answers that are wrong.
-    """
+) -> tuple[int, int]:
+    """How many comparisons and rounds `nearer.embed` is expected to need."""
     n, d = n_objects, n_components
     if n > TOGETHER:  # as good as the core, see `nearer.algorithms.adaptive`
         quality = (1 + quality) / 2
     each = expected_questions(n, d, noise, quality)
     if budget is not None and budget <= each * n:
-        return Forecast(budget, min(20, budget))
+        return budget, min(20, budget)
     rounds = 1 - FIRST + _rounds(each, 1.0)
     if n > TOGETHER:  # the last objects to be placed take twice the limit
         rounds += _rounds(2 * most_questions(n, d, noise), d + 1)
-    return Forecast(int(np.ceil(each * n)), int(np.ceil(rounds)))
+    return int(np.ceil(each * n)), int(np.ceil(rounds))
 
 
 def _rounds(each: float, least: float) -> float:
@@ -80,8 +68,8 @@ def _rounds(each: float, least: float) -> float:
 class StudyPlan:
     """Medians over simulated studies, one entry a size.
 
-    How far the truth and people's answers to random questions are predicted, mean Kendall's τ of
-    distances from a head, and the agreement with people that perfect knowledge would reach.
+    `accuracy` and `agreement` are shares of the truth and of people's answers that are predicted,
+    `tau` that of distances from a head, `ceiling` the agreement that perfect knowledge reaches.
     """
 
     n_answers: Objects
@@ -90,13 +78,9 @@ class StudyPlan:
     tau: Floats
     ceiling: float
 
-    def needed(self, accuracy: float) -> int | None:
-        """The size that reaches this accuracy, between those tried; None where none does."""
-        return _reached(accuracy, self.n_answers, self.accuracy)
 
-
-def _reached(target: float, sizes: Objects, values: Floats) -> int | None:
-    """The size at which growing values reach a target, interpolated in its logarithm."""
+def needed(target: float, sizes: Objects, values: Floats) -> int | None:
+    """The size at which values reach a target, between those tried; None where none does."""
     best = np.maximum.accumulate(values)
     if best[-1] < target:
         return None
@@ -133,20 +117,14 @@ def plan_study(
 class PilotPlan:
     """What further studies like a pilot reach, against numbers of people and of all their answers.
 
-    `accuracy` is the share of answers of further people that is predicted, `tau` that of distances
-    in the map that people have in common: arrays ``(people, answers, 3)`` of the limits of the 80 %
-    interval, with the median between them.
+    Arrays ``(people, answers, 3)`` of the limits of 80 % intervals, with the median between them,
+    for answers of further people that are predicted and for distances in the common map.
     """
 
     n_people: Objects
     n_answers: Objects
     accuracy: Floats
     tau: Floats
-
-    def needed(self, tau: float, n_people: int) -> int | None:
-        """How many answers of so many people reach this τ; None where none does."""
-        at = int(np.flatnonzero(self.n_people == n_people)[0])
-        return _reached(tau, self.n_answers, self.tau[at, :, 1])
 
 
 def plan_pilot(
@@ -159,11 +137,9 @@ def plan_pilot(
 ) -> PilotPlan:
     """Forecast what comparisons by more people, or more of them, are worth, from a pilot.
 
-    Each repeat takes one of the maps that the pilot leaves possible, and people like those of the
-    pilot, each with an own copy of the map: axes, sensitivity and lapses are those of a person of
-    the pilot drawn by lot, and objects lie elsewhere by as much as explains how the map moves with
-    the people who are asked. Their answers to random questions are fitted. None: as many people as
-    in the pilot, twice and four times that, and up to eight times its answers.
+    Each repeat takes one of the maps that the pilot leaves possible and people like those of the
+    pilot, whose answers to random questions are fitted. None: as many people as in the pilot, twice
+    and four times that, and up to eight times its answers.
     """
     posterior = pilot.details.get("posterior")
     if posterior is None or not posterior.noise.prior or pilot.held_out is None:
@@ -210,9 +186,9 @@ def _people_like(
 ) -> Callable[[Objects, Questions], Objects]:
     """How people answer who are like those of a pilot, each from an own copy of the map.
 
-    What the fit of the pilot took for noise is partly that people differ. So the sharpness of
-    their own curves is the one at which they agree with the common map as often as the fit says.
-    How much people differ, and how often they agree, are drawn as sure as the pilot knows them.
+    Axes, sensitivity and lapses are those of a person drawn by lot; objects lie elsewhere by as
+    much as explains how the map moves with the people. The fit took that for noise, so the curves
+    are as sharp as lets people agree with the common map as often as it says.
     """
     posterior = pilot.details["posterior"]
     maps, sensitivity = np.tile(X, (count, 1, 1)), np.ones(count)
@@ -260,11 +236,7 @@ def _people_like(
 
 @dataclass(frozen=True)
 class TaskPlan:
-    """What each task reaches in the same time: how many screens, and arrays ``(repeats, tasks)``.
-
-    `accuracy` is the share of random questions whose true answer is predicted, `tau` the mean
-    Kendall's τ of distances from a head.
-    """
+    """What each task reaches in the same time, in arrays ``(repeats, tasks)``."""
 
     tasks: tuple[str, ...]
     n_screens: Objects
@@ -297,11 +269,7 @@ def plan_tasks(
     n_repeats: int = 3,
     random_state: int | np.random.Generator | None = None,
 ) -> TaskPlan:
-    """Simulate studies of each task that take the same time, in hours of all people together.
-
-    Tasks that show more objects than there are, are left out; `pace` is how long screens take,
-    None: as recorded for dishes of food.
-    """
+    """Simulate studies of each task that take the same time, in hours of all people together."""
     n = _check(n_objects, n_components, noise, n_repeats)
     if not hours > 0:
         raise InvalidInput(f"hours={hours}: must be above 0")

@@ -1,16 +1,13 @@
 """The journal: every answer that was paid for, before the next question is asked.
 
-Answers are kept by their *place in the run*, the round and the row in it, and not by question,
-because a strategy may ask a question twice on purpose. The journal also holds the seed, the method,
-its options and the version, so that the same call makes the same strategy again, which asks the
-same questions in the same places. What changes no question, such as a larger budget, may change
-from call to call.
+Answers are kept by their *place in the run*, the round and the row in it, because a strategy may
+ask a question twice on purpose. The journal also holds the seed, the method, its options and the
+version, so that the same call makes the same strategy again.
 
 A journal is an SQLite database. All answers that have arrived by the time of writing go into one
 transaction, which ends when the disk is synchronised, so that a process killed at any moment loses
-only the answers in flight. During a run SQLite keeps the latest answers in a second file
-(``-wal``), which takes one synchronisation instead of four and lets other processes read meanwhile;
-it disappears in the end.
+only the answers in flight. During a run the latest answers are in a second file (``-wal``), which
+takes one synchronisation instead of four and lets other processes read meanwhile.
 """
 
 from __future__ import annotations
@@ -22,16 +19,16 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import product
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from nearer.asking.protocol import as_answers
+from nearer.asking.protocol import as_answers, as_shape
 from nearer.errors import InvalidInput, JournalError
 from nearer.files import as_path, lock_file
-from nearer.questions import Floats, Objects, Questions, Said, answered, unsure_rows, weighted
+from nearer.questions import Floats, Objects, Questions, Said, unsure_rows
 from nearer.trials import Trials, Triplets
 
 FORMAT = 1
@@ -82,14 +79,13 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = as_path(path)
-        self._name = str(path)
         self.header: dict[str, Any] = {}
         self.spent, self.calls, self._length = 0.0, 0, 0
         self._lock = _lock(self.path)
         try:
             self._db = _connect(self.path)
             if _tables(self._db):
-                self.header = _header(self._name, self._db)
+                self.header = _header(self.path, self._db)
                 self._length = sum(1 for _ in self.stored())
                 costs = "SELECT coalesce(sum(cost), 0.0), coalesce(sum(tries), 0) FROM calls"
                 self.spent, self.calls = self._db.execute(costs).fetchone()
@@ -118,52 +114,44 @@ class Journal:
         if not self.header:
             things = [str(name) for name in names]
             self.header = {"format": FORMAT, **drawn, **now, "names": things}
-            _create(self._name, self._db, self.header)
+            _create(self.path, self._db, self.header)
         elif differs := [text for name, text in self._differing(now) if name not in FREE]:
             raise InvalidInput(
-                f"{self._name}: is the journal of another run: {'; '.join(differs)}, which changes "
+                f"{self.path}: is the journal of another run: {'; '.join(differs)}, which changes "
                 "the questions. A budget, limits, workers and progress may change; make the call "
-                "it was begun with, or name another file; nearer.load_journal reads the answers "
-                "in it"
+                "it was begun with, or name another file"
             )
-        budget, before = now.get("budget"), self.budgets
+        # The budgets of the run, each larger than the one before; None is no limit.
+        budget, before = now.get("budget"), self.header.get("budgets", [])
         if not before or (before[-1] is not None and (budget is None or budget > before[-1])):
             self.header["budgets"] = [*before, budget]
             text = json.dumps(self.header["budgets"])
             self._db.execute("INSERT OR REPLACE INTO header VALUES ('budgets', ?)", (text,))
         self._changed = [text for name, text in self._differing(now) if name in FREE]
 
-    @property
-    def seed(self) -> int | None:
-        """The seed of the run."""
-        seed: int | None = self.header.get("seed")
-        return seed
-
-    @property
-    def budgets(self) -> list[int | None]:
-        """The budgets of the run, each larger than the one before; None is no limit."""
-        budgets: list[int | None] = self.header.get("budgets", [])
-        return budgets
-
     def stored(self, number: int | None = None) -> Iterator[tuple[int, list[int], Any, Any]]:
         """The row, question, answer and judge of each answer, of one round or of all."""
-        return _stored(self._name, self._db, number)
+        return _stored(self.path, self._db, number)
 
     def known(self, number: int, questions: Questions) -> tuple[Questions, Said]:
         """The rows of a round that have answers in the journal, and these answers."""
-        stored, asked = list(self.stored(number)), questions.tolist()
-        for row, question, *_ in stored:
-            now = asked[row] if row < len(asked) else "nothing"
-            if question != now:
-                raise self._refused(f"question {row} of round {number} was {question} and is {now}")
+        stored, asked = list(self.stored(number)), dict(enumerate(questions.tolist()))
+        before = {row: question for row, question, *_ in stored}
         later = "SELECT EXISTS (SELECT 1 FROM answers WHERE round = ?)"
         ended = self._db.execute(later, (number + 1,)).fetchone()[0]  # all questions were answered
-        if ended and len(stored) < len(questions):
-            raise self._refused(
-                f"round {number} had {len(stored)} questions and has {len(questions)}"
-            )
+        for row in before | asked if ended else before:
+            if (old := before.get(row)) != (new := asked.get(row, "nothing")):
+                why = "".join(f", since {text}" for text in self._changed[:1])
+                raise InvalidInput(
+                    f"{self.path}: is the journal of another run: question {row} of round {number} "
+                    f"was {old} and is {new}{why}. Make the strategy from the seed and with the "
+                    "options it was begun with, or name another file"
+                )
         rows = np.array([row for row, *_ in stored], dtype=np.int64)
-        return rows, _read_answers([answer for _, _, answer, _ in stored], questions[rows])
+        unsure = np.nan if questions.shape[1] == 3 else [np.nan] * (questions.shape[1] - 1)
+        values = [unsure if answer is None else answer for _, _, answer, _ in stored]
+        shape = as_shape(questions[rows])
+        return rows, as_answers(np.array(values, dtype=np.float64).reshape(shape), questions[rows])
 
     def write(self, number: int, calls: list[Call]) -> None:
         """Keep answers of a round; those of a file are on the disk when this returns."""
@@ -178,7 +166,7 @@ class Journal:
                     self._db.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
         except sqlite3.Error as error:
             raise JournalError(
-                f"{self._name}: cannot be written ({error}); the answers before are safe in it. "
+                f"{self.path}: cannot be written ({error}); the answers before are safe in it. "
                 "Make room or mend the disk, then make the same call again"
             ) from error
         self.spent += sum(call.cost for call in calls)
@@ -193,15 +181,8 @@ class Journal:
                 texts.append((name, f"{name} was {old} and is {new}"))
         return texts
 
-    def _refused(self, what: str) -> InvalidInput:
-        why = "".join(f", since {text}" for text in self._changed[:1])
-        return InvalidInput(
-            f"{self._name}: is the journal of another run: {what}{why}. Make the strategy from the "
-            "seed and with the options it was begun with, or name another file"
-        )
 
-
-def _create(name: str, db: sqlite3.Connection, header: Mapping[str, Any]) -> None:
+def _create(path: Path, db: sqlite3.Connection, header: Mapping[str, Any]) -> None:
     stored = ((key, json.dumps(value)) for key, value in header.items() if key != "names")
     try:
         db.execute("BEGIN EXCLUSIVE")
@@ -213,7 +194,7 @@ def _create(name: str, db: sqlite3.Connection, header: Mapping[str, Any]) -> Non
         db.execute("PRAGMA journal_mode = WAL")
     except sqlite3.Error as error:
         raise JournalError(
-            f"{name}: a journal cannot be begun there ({error}); nothing was asked"
+            f"{path}: a journal cannot be begun there ({error}); nothing was asked"
         ) from error
 
 
@@ -264,43 +245,35 @@ def _tables(db: sqlite3.Connection) -> int:
     return int(db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
 
-def _header(name: str, db: sqlite3.Connection) -> dict[str, Any]:
+def _header(path: Path, db: sqlite3.Connection) -> dict[str, Any]:
     """What a journal says about its run."""
-    with _whole(name):
+    with _whole(path):
         stored = db.execute("SELECT key, value FROM header").fetchall() if _tables(db) else []
         header = {key: json.loads(value) for key, value in stored}
         if header.get("format") != FORMAT:
             raise InvalidInput(
-                f"{name}: has journal format {header.get('format')}; this version reads {FORMAT}"
+                f"{path}: has journal format {header.get('format')}; this version reads {FORMAT}"
             )
         names = db.execute("SELECT name FROM objects ORDER BY id").fetchall()
     return {**header, "names": [thing for (thing,) in names]}
 
 
 def _stored(
-    name: str, db: sqlite3.Connection, number: int | None = None
+    path: Path, db: sqlite3.Connection, number: int | None = None
 ) -> Iterator[tuple[int, list[int], Any, Any]]:
     which = "" if number is None else "WHERE round = ? "
     wanted = f"SELECT row, question, answer, said_by FROM answers {which}ORDER BY round, row"
-    with _whole(name):
+    with _whole(path):
         for row, question, answer, by in db.execute(wanted, () if number is None else (number,)):
             yield row, json.loads(question), json.loads(answer), by and json.loads(by)
 
 
 @contextmanager
-def _whole(name: str) -> Iterator[None]:
+def _whole(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, json.JSONDecodeError) as error:
-        raise InvalidInput(f"{name}: is not a whole journal ({error})") from error
-
-
-def _read_answers(said: list[Any], questions: Questions) -> Said:
-    """Stored answers in the form used inside."""
-    m, width = questions.shape
-    unsure = np.nan if width == 3 else [np.nan] * (width - 1)
-    values = np.array([unsure if x is None else x for x in said], dtype=np.float64)
-    return as_answers(values.reshape(m if width == 3 else (m, width - 1)), questions)
+        raise InvalidInput(f"{path}: is not a whole journal ({error})") from error
 
 
 def load_journal(path: str | os.PathLike[str]) -> Triplets:
@@ -319,19 +292,17 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
 
     Examples
     --------
-    >>> import nearer, numpy as np, tempfile, pathlib
-    >>> X = np.random.default_rng(0).normal(size=(20, 2))
+    >>> import nearer, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder) / "answers.db"
-    ...     embedding = nearer.embed(nearer.PointOracle(X), 20, journal=file, progress=False)
-    ...     answers = nearer.load_journal(file)
-    >>> len(answers) == embedding.n_comparisons, answers.n_objects
-    (True, 20)
+    ...     oracle = nearer.PointOracle([0.0, 3.0, 1.0, 7.0])
+    ...     _ = nearer.run(nearer.rank_objects(0, 4), oracle, journal=f"{folder}/answers.db")
+    ...     len(load_journal(f"{folder}/answers.db"))
+    3
     """
     file = as_path(path)
     with closing(_connect(file)) as db:
-        header = _header(str(file), db)
-        rows, weights, people = _votes(_stored(str(file), db))
+        header = _header(file, db)
+        rows, weights, people = _votes(_stored(file, db))
     names = header["names"]
     n = len(names) or header.get("n_objects") or int(rows.max(initial=-1)) + 1
     trials = Trials.from_triplets(
@@ -348,24 +319,22 @@ def _votes(
 ) -> tuple[Objects, Floats, list[str | None]]:
     """Triplets, their weights and the judge of each; every vote on a question is one triplet."""
     votes = [
-        (question, person, said)
+        (*sided, person)
         for _, question, answer, by in stored
         for person, said in (by.items() if isinstance(by, dict) else [(by, answer)])
+        for sided in _sides(question, said)
     ]
-    rows: list[Objects] = [np.empty((0, 3), dtype=np.int64)]
-    weights: list[Floats] = [np.empty(0)]
-    people: list[str | None] = []
-    # Neighbours of one width and one person are taken together, in the order of the answers.
-    for (_, person), some in groupby(votes, key=lambda vote: (len(vote[0]), vote[1])):
-        group = list(some)
-        questions = np.array([question for question, *_ in group], dtype=np.int64)
-        answers = _read_answers([said for *_, said in group], questions)
-        if answers.dtype == np.bool_ and not len(unsure_rows(answers)):
-            triplets = answered(questions, answers)  # `weighted` would change their order
-            count = np.ones(len(triplets))
-        else:
-            triplets, count = weighted(questions, answers)
-        rows.append(triplets)
-        weights.append(count)
-        people.extend([person] * len(count))
-    return np.concatenate(rows), np.concatenate(weights), people
+    rows, weights, people = zip(*votes, strict=True) if votes else ((), (), ())
+    return np.array(rows, dtype=np.int64).reshape(-1, 3), np.array(weights), list(people)
+
+
+def _sides(question: list[int], said: Any) -> list[tuple[tuple[int, ...], float]]:
+    """One answer as triplets with weights: doubt about a comparison counts for both sides."""
+    query, *shown = question
+    if len(shown) > 2:
+        pairs = product(zip(shown, said or [], strict=False), repeat=2)
+        chosen = [(near, far) for (near, is_in), (far, is_too) in pairs if is_in and not is_too]
+        return [((query, *pair), 1.0) for pair in chosen if query >= 0]
+    p = 0.5 if said is None else float(said)
+    sides = ((question, p), ((query, *shown[::-1]), 1 - p))
+    return [(tuple(row), weight) for row, weight in sides if weight]

@@ -1,16 +1,13 @@
 """Oracles: points, distances, recorded triplets, noise over any of them, and simulated people.
 
 They answer screens, too, and choose the `choose` objects that cost least: with a query, an object
-costs its distance from the query; without one (query −1) the odd one out is wanted, and an object
-costs minus the sum of its distances to the others shown. Two objects at the same distance are put
-in the order of their numbers: a total order, so that a sort never contradicts itself.
+costs its distance from the query; without one (query −1) minus the sum of its distances to the
+others shown. Equal distances are put in the order of object numbers, so that no sort contradicts
+itself.
 
-*People.* A person with reliability r who looks at the question says "a" with probability
-1/(1 + exp(−r (δ_b − δ_a)/scale)), δ the distances from the head: the psychometric curve. With
-probability `lapse` the person does not look and says "a" with probability `side`. On a screen a
-person chooses what costs least after each cost, over the scale and times r, has lost a Gumbel
-variable: with one to choose, a softmax. `NoisyOracle` is the other model, a wrong answer at a rate
-that does not depend on the question.
+*People.* A person of reliability r says "a" with probability 1/(1 + exp(−r (δ_b − δ_a)/scale)), δ
+the distances from the head, and with probability `lapse` does not look. On a screen each cost, over
+the scale and times r, has lost a Gumbel variable: with one to choose, a softmax.
 """
 
 from __future__ import annotations
@@ -61,8 +58,7 @@ class PointOracle:
     Examples
     --------
     >>> import numpy as np
-    >>> oracle = PointOracle(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]))
-    >>> oracle(np.array([[0, 1, 2], [0, 2, 1]]))
+    >>> PointOracle(np.array([0.0, 1.0, 9.0]))(np.array([[0, 1, 2], [0, 2, 1]]))
     array([ True, False])
     """
 
@@ -74,7 +70,7 @@ class PointOracle:
     def __call__(self, questions: Questions) -> Answers:
         """Whether a is nearer to head than b is, for each row ``(head, a, b)``."""
         q = self._checked(questions)
-        parts = [q[i : i + _CHUNK] for i in range(0, max(1, len(q)), _CHUNK)]
+        parts = np.split(q, range(_CHUNK, len(q), _CHUNK))
         return np.concatenate([_cheapest(self._costs(part), part, self._choose) for part in parts])
 
     def _checked(self, questions: Questions) -> Questions:
@@ -103,24 +99,19 @@ class PointOracle:
             return near
         out, odd = np.zeros(shown.shape), shown[~with_query]
         out[with_query] = near
-        sums = np.zeros(odd.shape)
         for i, j in zip(*np.triu_indices(m, 1), strict=True):
-            apart = self.distances.between(odd[:, i], odd[:, j])
-            sums[:, i] += apart
-            sums[:, j] += apart
-        out[~with_query] = -sums
+            out[np.ix_(~with_query, [i, j])] -= self.distances.between(odd[:, i], odd[:, j])[
+                :, None
+            ]
         return out
 
 
 class DistanceOracle(PointOracle):
     """Answers from a square matrix of distances; row ``h`` holds the distances from head ``h``.
 
-    The matrix need not be symmetric: only rows are compared.
-
     Examples
     --------
-    >>> import numpy as np
-    >>> DistanceOracle(np.array([[0, 1, 2], [1, 0, 3], [2, 3, 0]]))(np.array([[2, 0, 1]]))
+    >>> DistanceOracle([[0, 1, 2], [1, 0, 3], [2, 3, 0]])(np.array([[2, 0, 1]]))
     array([ True])
     """
 
@@ -138,12 +129,9 @@ class RecordedOracle:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> oracle = RecordedOracle(np.array([[0, 1, 2], [3, 5, 4]]))
-    >>> oracle(np.array([[0, 2, 1], [3, 5, 4]]))
-    array([False,  True])
-    >>> oracle.knows(np.array([[0, 2, 1], [7, 8, 9]]))
-    array([ True, False])
+    >>> oracle = RecordedOracle([[0, 1, 2], [3, 5, 4]])
+    >>> oracle(np.array([[0, 2, 1]])), oracle.knows(np.array([[0, 2, 1], [7, 8, 9]]))
+    (array([False]), array([ True, False]))
     """
 
     def __init__(self, triplets: ArrayLike) -> None:
@@ -159,8 +147,8 @@ class RecordedOracle:
             head, near, far = rows[np.argmin(agreed)].tolist()
             raise ContradictoryAnswers(
                 f"{int((~agreed).sum())} of {len(rows)} triplets contradict an earlier one, the "
-                f"first is (head={head}, near={near}, far={far}): an oracle needs one answer a "
-                "question; keep the majority's answer, or fit the triplets instead"
+                f"first is (head={head}, near={near}, far={far}): keep one answer a question, or "
+                "fit the triplets instead"
             )
 
     def __call__(self, questions: Questions) -> Answers:
@@ -170,8 +158,7 @@ class RecordedOracle:
             head, a, b = np.asarray(questions)[np.argmin(known)].tolist()
             raise MissingAnswer(
                 f"no answer is recorded for {int((~known).sum())} of {len(known)} questions, the "
-                f"first is (head={head}, a={a}, b={b}): add it to the record, or ask only what "
-                ".knows(questions) allows"
+                f"first is (head={head}, a={a}, b={b}): ask only what .knows(questions) allows"
             )
         return answers
 
@@ -183,15 +170,12 @@ class RecordedOracle:
 class Memory:
     """A set of answered questions, for `run(..., memory=)`: what need not be asked again.
 
-    A question is the same in whatever order its objects are shown: ``(head, a, b)`` and
-    ``(head, b, a)`` are one fact. "Don't know" is no fact: the question may be asked again.
+    A question is the same in whatever order its objects are shown. "Don't know" is no answer.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> memory = Memory(np.array([[0, 1, 2]]))          # 1 is nearer to 0 than 2 is
-    >>> answers, known = memory.recall(np.array([[0, 2, 1], [0, 1, 3]]))
-    >>> answers, known
+    >>> memory = Memory(np.array([[0, 1, 2]]))
+    >>> memory.recall(np.array([[0, 2, 1], [0, 1, 3]]))
     (array([False, False]), array([ True, False]))
     """
 
@@ -307,18 +291,15 @@ class NoisyOracle:
     flip
         Probability of a wrong answer, from 0 to 1; of a blind one to a screen.
     noise
-        ``"fixed"``: a question gets the same answer whenever it is asked, mirrored or not, in any
-        order and any round. ``"fresh"``: every asking of it is another draw.
+        ``"fixed"``: a question gets the same answer whenever it is asked, mirrored or not.
+        ``"fresh"``: every asking of it is another draw.
     random_state
         Seed or generator. Two oracles with the same seed are wrong about the same questions.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> oracle = NoisyOracle(PointOracle(np.arange(10.0)), flip=0.3, random_state=0)
-    >>> q = np.array([[0, 1, 2], [0, 2, 1]])
-    >>> bool(oracle(q)[0] != oracle(q)[1])
-    True
+    >>> NoisyOracle(PointOracle(np.arange(10.0)), flip=1.0)(np.array([[0, 1, 2], [0, 2, 1]]))
+    array([False,  True])
     """
 
     def __init__(
@@ -352,15 +333,8 @@ class Person:
     ----------
     reliability
         Steepness of the psychometric curve relative to others; 0 guesses, below 0 contradicts.
-    lapse
-        Probability of answering without looking at the question.
-    side
-        Probability of saying "a" then.
-
-    Examples
-    --------
-    >>> Person(reliability=0.5, lapse=0.1)
-    Person(reliability=0.5, lapse=0.1, side=0.5)
+    lapse, side
+        Probability of answering without looking at the question, and of saying "a" then.
     """
 
     reliability: float = 1.0
@@ -374,25 +348,7 @@ class Person:
             raise InvalidInput(f"reliability={self.reliability}: must be a finite number")
 
 
-class _Psychometric(PointOracle):
-    """What people see of the points: differences of distances in units of a scale."""
-
-    def __init__(self, X: ArrayLike | Any, scale: float, metric: Any, choose: int) -> None:
-        super().__init__(X, metric, choose=choose)
-        self._scale = checks.positive("scale", scale)
-
-    def _margins(self, questions: Questions) -> Floats:
-        to_a, to_b = self._costs(questions).T
-        return np.asarray((to_b - to_a) / self._scale)
-
-    def _choices(self, screens: Questions, reliability: Floats, chance: Floats) -> Answers:
-        """What people of these reliabilities choose on screens, from numbers in [0, 1)."""
-        cost = self._costs(screens) / self._scale
-        gumbel = -np.log(-np.log(np.clip(chance, 1e-300, 1 - 1e-16)))
-        return _cheapest(reliability[:, None] * cost - gumbel, screens, self._choose)
-
-
-class PsychometricOracle(_Psychometric):
+class PsychometricOracle(PointOracle):
     """Answers that are the more often right the more the two distances differ.
 
     Parameters
@@ -403,19 +359,13 @@ class PsychometricOracle(_Psychometric):
         The difference of distances that is told apart with odds e : 1.
     lapse
         Probability of a guess, whatever the question.
-    noise
-        As in `NoisyOracle`.
-    metric, choose
-        As in `PointOracle`.
-    random_state
-        Seed or generator.
+    noise, metric, choose, random_state
+        As in `NoisyOracle` and `PointOracle`.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> oracle = PsychometricOracle(np.array([0.0, 1.0, 9.0]), scale=0.5, random_state=0)
-    >>> oracle(np.array([[0, 1, 2], [0, 2, 1]]))
-    array([ True, False])
+    >>> PsychometricOracle(np.array([0.0, 1.0, 9.0]), scale=0.5)(np.array([[0, 1, 2]]))
+    array([ True])
     """
 
     def __init__(
@@ -429,14 +379,25 @@ class PsychometricOracle(_Psychometric):
         choose: int = 1,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        super().__init__(X, scale, metric, choose)
+        super().__init__(X, metric, choose=choose)
+        self._scale = checks.positive("scale", scale)
         self._lapse = checks.probability("lapse", lapse)
         self._draws = _Draws(noise, random_state)
 
     def probability(self, questions: Questions) -> Floats:
         """How likely "a is nearer" is, for each question."""
-        margins = self._margins(self._checked(questions))
-        return np.asarray(self._lapse / 2 + (1 - self._lapse) * expit(margins))
+        seen = expit(self._margins(self._checked(questions)))
+        return np.asarray(self._lapse / 2 + (1 - self._lapse) * seen)
+
+    def _margins(self, questions: Questions) -> Floats:
+        to_a, to_b = self._costs(questions).T
+        return np.asarray((to_b - to_a) / self._scale)
+
+    def _choices(self, screens: Questions, reliability: Floats, chance: Floats) -> Answers:
+        """What people of these reliabilities choose on screens, from numbers in [0, 1)."""
+        cost = self._costs(screens) / self._scale
+        gumbel = -np.log(-np.log(np.clip(chance, 1e-300, 1 - 1e-16)))
+        return _cheapest(reliability[:, None] * cost - gumbel, screens, self._choose)
 
     def __call__(self, questions: Questions) -> Answers:
         """Whether a is nearer to head than b is, in this person's eyes."""
@@ -447,35 +408,23 @@ class PsychometricOracle(_Psychometric):
         return self._choices(q, (~lapsed).astype(np.float64), chance)
 
 
-class CrowdOracle(_Psychometric):
+class CrowdOracle(PsychometricOracle):
     """Answers from several people, each question put to one of them at random.
 
     Parameters
     ----------
-    X
-        ``(n, d)`` points, or distances with ``metric="precomputed"``.
     people
         The people who answer.
     scale
         The difference of distances that a person of reliability 1 tells apart with odds e : 1.
-    metric, choose
-        As in `PointOracle`.
-    random_state
-        Seed or generator of the choice of people and of their answers.
-
-    Attributes
-    ----------
-    answered_by
-        For every question so far, in order, the number of the person who answered.
+    X, metric, choose, random_state
+        As in `PsychometricOracle`.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> crowd = CrowdOracle(np.arange(9.0), [Person(), Person(lapse=1, side=1)], scale=0.1,
-    ...                     random_state=0)
-    >>> answers = crowd(np.array([[0, 8, 1]] * 100))
-    >>> bool(answers[crowd.answered_by == 1].all()), bool(answers[crowd.answered_by == 0].any())
-    (True, False)
+    >>> crowd = CrowdOracle(np.arange(9.0), [Person(), Person(lapse=1, side=1)], scale=0.1)
+    >>> crowd(np.array([[0, 1, 8]])), len(crowd.answered_by)
+    (array([ True]), 1)
     """
 
     def __init__(
@@ -491,7 +440,7 @@ class CrowdOracle(_Psychometric):
         if not people:
             raise InvalidInput("people is empty: pass at least one Person")
         self.people: tuple[Person, ...] = tuple(people)
-        super().__init__(X, scale, metric, choose)
+        super().__init__(X, scale=scale, metric=metric, choose=choose)
         self._rng = checks.generator(random_state)
         self._log: list[Objects] = []
 
@@ -538,9 +487,6 @@ def _hash_to_unit(keys: NDArray[np.uint64]) -> Floats:
     return (z >> np.uint64(11)).astype(np.float64) / float(1 << 53)
 
 
-# A similarity as an oracle: what a scikit-learn or PyTorch model thinks is alike.
-
-
 def from_similarity(
     f: Callable[[Any, Any], Any], *, tie: float = 0.0
 ) -> Callable[[Any], list[bool | None]]:
@@ -549,28 +495,24 @@ def from_similarity(
     Parameters
     ----------
     f
-        From m things and m other things to m numbers, the greater the more alike; arrays and
-        tensors will do. Things are what is asked about: numbers as an array, others as a list.
+        From m things and m others, numbers as an array or others as a list, to m numbers, the
+        greater the more alike; tensors will do.
     tie
         Similarities that differ by no more than this are a tie, answered by "don't know".
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> X = np.random.default_rng(0).normal(size=(40, 2))
-    >>> oracle = nearer.judges.from_similarity(lambda i, j: -((X[i] - X[j]) ** 2).sum(axis=1))
-    >>> nearer.embed(oracle, 40, random_state=0, progress=False).dimension
-    2
+    >>> oracle = from_similarity(lambda one, other: -abs(one - other))
+    >>> oracle(np.array([[0, 1, 2], [3, 0, 6]]))
+    [True, None]
     """
     checks.oracle(f)
     if not tie >= 0:
         raise InvalidInput(f"tie={tie!r}: must be a number from 0, in the units of the similarity")
 
     def oracle(questions: Any) -> list[bool | None]:
-        if isinstance(questions, np.ndarray):
-            head, a, b = questions.T
-        else:
-            head, a, b = map(list, zip(*questions, strict=True))
+        columns = zip(*questions, strict=True)
+        head, a, b = questions.T if isinstance(questions, np.ndarray) else map(list, columns)
         to_a, to_b = (_similarities(f(head, x), len(questions)) for x in (a, b))
         closer = to_a - to_b
         known = np.abs(closer) > tie  # not so for NaN, which is no answer either
@@ -581,7 +523,7 @@ def from_similarity(
 
 def _similarities(said: Any, count: int) -> Any:
     if hasattr(said, "detach"):  # a tensor, perhaps on another device
-        said = said.detach().cpu().numpy()
+        said = said.detach().cpu()
     values = np.asarray(said, dtype=np.float64)
     if values.shape != (count,):
         raise OracleError(

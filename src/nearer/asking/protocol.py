@@ -1,19 +1,11 @@
 """Strategies, the answers they are sent, and what can be wrapped around a strategy.
 
 A *strategy* is a generator: it yields questions, is sent answers, and returns its result; one yield
-is one *round*. docs/own-strategy.md shows how to write one, `nearer.questions` what questions and
-answers are. Strategies compose by ``yield from``; independent ones run side by side with
-`together`. Whatever an algorithm should not know about is a wrapper around it, itself a strategy:
-`recorded`, `remembered`, `limited`, `renumbered`, `forced_choice`. Each of them says only how one
-round is answered; `wrapped` drives them all.
-
-*Budgets.* A wrapper that cannot answer a whole round raises `BudgetSpent` with the answers to the
-first part of it. The driver throws it into the strategy inside: so an algorithm that ran out of
+is one *round*. docs/own-strategy.md shows how to write one. Whatever an algorithm should not know
+about is a wrapper around it, itself a strategy, that says how one round is answered; `wrapped`
+drives them all. A wrapper that cannot answer a whole round raises `BudgetSpent` with the answers to
+the first part of it, which is thrown into the strategy inside, so that an algorithm that ran out of
 questions can return the best it has.
-
-*Repeating.* A generator cannot be copied, rewound or asked for its seed. A function marked
-`repeatable` returns strategies that know the function, its arguments and the seed, so that a
-journal can store the seed that was drawn and refuse the answers of another run.
 """
 
 from __future__ import annotations
@@ -77,12 +69,9 @@ def accepts_uncertain(make: Callable[P, Strategy[T]]) -> Callable[P, Strategy[T]
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> @nearer.asking.accepts_uncertain
+    >>> @accepts_uncertain
     ... def one_question():
     ...     return (yield np.array([[0, 1, 2]]))
-    >>> nearer.run(one_question(), lambda questions: [0.7])
-    array([0.7])
     """
 
     @wraps(make)
@@ -98,11 +87,7 @@ def takes_uncertain(strategy: Strategy[Any]) -> bool:
 
 
 def wrapped(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers]]) -> Strategy[T]:
-    """Answer every round of a strategy by another strategy: the one driver of all wrappers.
-
-    `answer` makes, from the questions of a round, a strategy that returns their answers or raises
-    `BudgetSpent` with those to the first of them.
-    """
+    """Answer every round of a strategy by another strategy, which may raise `BudgetSpent`."""
     driven = _drive(strategy, answer)
     return _Strategy(driven, takes_uncertain=takes_uncertain(strategy))
 
@@ -117,14 +102,12 @@ def _drive(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers
             result: T = done.value
             return result
         try:
-            answers = yield from answer(questions)
+            advance = partial(strategy.send, (yield from answer(questions)))
         except BudgetSpent as spent:
             refusals += 1
             if refusals > _MOST_REFUSALS:
                 raise
             advance = partial(strategy.throw, spent)
-        else:
-            advance = partial(strategy.send, answers)
 
 
 def _as_round(questions: Any, strategy: Strategy[Any]) -> Questions:
@@ -149,10 +132,9 @@ def together(*strategies: Strategy[T]) -> Strategy[list[T]]:
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> both = nearer.asking.together(nearer.rank_objects(0, 4), nearer.rank_objects(3, 4))
-    >>> nearer.run(both, oracle)
+    >>> import nearer
+    >>> both = together(nearer.rank_objects(0, 4), nearer.rank_objects(3, 4))
+    >>> nearer.run(both, nearer.PointOracle([0.0, 3.0, 1.0, 7.0]))
     [array([0, 2, 1, 3]), array([3, 1, 2, 0])]
     """
     merged = _together(strategies)
@@ -176,14 +158,14 @@ def _together(strategies: tuple[Strategy[T], ...]) -> Strategy[list[T]]:
     while rounds:
         asked = sorted(rounds)
         cuts = np.cumsum([len(rounds[i]) for i in asked])[:-1]
+        cut: BudgetSpent | None = None
         try:
             answers = yield np.concatenate([rounds[i] for i in asked])
         except BudgetSpent as spent:
-            for i, part in zip(asked, np.split(spent.answers, cuts), strict=True):
-                step(i, partial(strategies[i].throw, BudgetSpent(spent.budget, part)))
-        else:
-            for i, part in zip(asked, np.split(answers, cuts), strict=True):
-                step(i, partial(strategies[i].send, part))
+            cut, answers = spent, spent.answers
+        for i, part in zip(asked, np.split(answers, cuts), strict=True):
+            send, throw = strategies[i].send, strategies[i].throw
+            step(i, partial(throw, BudgetSpent(cut.budget, part)) if cut else partial(send, part))
     return [results[i] for i in range(len(strategies))]
 
 
@@ -223,8 +205,7 @@ def remembered(strategy: Strategy[T], memory: Memory) -> Strategy[T]:
 def limited(strategy: Strategy[T], budget: int) -> Strategy[T]:
     """Ask at most `budget` questions; throw `BudgetSpent` into the strategy when they are gone.
 
-    An algorithm of several phases may catch it in each of them: every further round it yields is
-    met by another `BudgetSpent`. One that never gives up is stopped by raising it to the caller.
+    Every further round is met by another; one that never gives up is stopped by raising it.
     """
     left = budget = checks.budget(budget)
 
@@ -234,7 +215,7 @@ def limited(strategy: Strategy[T], budget: int) -> Strategy[T]:
             left -= len(questions)
             return (yield questions)
         part, left = questions[:left], 0
-        answers = (yield part) if len(part) else np.empty(_shape(part), dtype=np.bool_)
+        answers = (yield part) if len(part) else np.empty(as_shape(part), dtype=np.bool_)
         raise BudgetSpent(budget, answers)
 
     return wrapped(strategy, answer)
@@ -245,8 +226,8 @@ def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> oracle = nearer.PointOracle(np.array([[9.0], [0.0], [3.0], [1.0], [7.0]]))
+    >>> import nearer
+    >>> oracle = nearer.PointOracle([9.0, 0.0, 3.0, 1.0, 7.0])
     >>> nearer.run(renumbered(nearer.rank_objects(0, 4), np.array([1, 2, 3, 4])), oracle)
     array([0, 2, 1, 3])
     """
@@ -260,22 +241,14 @@ def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:
 def forced_choice(strategy: Strategy[T], ties: Counter[str] | None = None) -> Strategy[T]:
     """Give a strategy plain booleans: "don't know" is asked again, then decided by number.
 
-    Parameters
-    ----------
-    strategy
-        A strategy that needs every answer, such as a sort.
-    ties
-        Counts questions that were asked ``"again"``, and those ``"broken"`` since they stayed open.
+    `ties` counts questions asked ``"again"``, and those ``"broken"`` since they stayed open.
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> from collections import Counter
-    >>> ties = Counter()
+    >>> import nearer
     >>> shrug = lambda questions: [None] * len(questions)
-    >>> ranking = nearer.run(forced_choice(nearer.rank_objects(0, 4, random_state=0), ties), shrug)
-    >>> ranking, ties["broken"] > 0
-    (array([0, 1, 2, 3]), True)
+    >>> nearer.run(forced_choice(nearer.rank_objects(0, 4)), shrug)
+    array([0, 1, 2, 3])
     """
     ties = Counter() if ties is None else ties
 
@@ -316,16 +289,17 @@ def _settled(questions: Questions, answers: Answers, ties: Counter[str]) -> Answ
 
 
 class Repeatable(_Strategy[T]):
-    """A strategy that knows how it was made.
+    """A strategy that knows how it was made, so that a journal can refuse answers of another run.
 
-    It runs up to its first question at once, so that wrong arguments are refused where they are
-    given and not where the strategy is run.
+    It runs up to its first question at once: wrong arguments are refused where they are given.
     """
 
-    def __init__(
-        self, make: Callable[..., Strategy[T]], args: tuple[Any, ...], options: dict[str, Any]
-    ) -> None:
-        self._make, self._args, self._options = make, args, options
+    def __init__(self, make: Callable[..., Strategy[T]], *args: Any, **options: Any) -> None:
+        bound = inspect.signature(make).bind(*args, **options)
+        bound.apply_defaults()
+        self._make, self._given = make, dict(bound.arguments)
+        self.method: str = make.__name__
+        self.random_state: Any = self._given.get(_SEED)
         strategy = make(*args, **options)
         super().__init__(strategy, takes_uncertain=takes_uncertain(strategy))
         self._first: list[Questions] = []
@@ -342,46 +316,22 @@ class Repeatable(_Strategy[T]):
         return self._first.pop() if self._first else super().send(answers)
 
     @property
-    def method(self) -> str:
-        """The name of the function."""
-        return self._make.__name__
-
-    @property
-    def random_state(self) -> Any:
-        """The seed it was made from; None where none was given or none is used."""
-        return self._given().get(_SEED)
-
-    @property
     def options(self) -> dict[str, Any]:
-        """Every other argument, in words that can be written down and compared."""
-        return {name: describe(value) for name, value in self._given().items() if name != _SEED}
+        """Every argument but the seed, in words that can be written down and compared."""
+        return {name: describe(value) for name, value in self._given.items() if name != _SEED}
 
     def remade(self, **options: Any) -> Repeatable[T]:
         """The same strategy made anew with other values of the options that its function has."""
-        known = inspect.signature(self._make).parameters
-        changed = {name: value for name, value in options.items() if name in known}
-        return Repeatable(self._make, self._args, {**self._options, **changed})
-
-    def _given(self) -> dict[str, Any]:
-        bound = inspect.signature(self._make).bind(*self._args, **self._options)
-        bound.apply_defaults()
-        return dict(bound.arguments)
+        changed = {name: value for name, value in options.items() if name in self._given}
+        return Repeatable(self._make, **(self._given | changed))
 
 
 def repeatable(make: Callable[P, Strategy[T]]) -> Callable[P, Strategy[T]]:
-    """Mark a function whose strategies know how they were made.
-
-    Examples
-    --------
-    >>> import nearer
-    >>> strategy = nearer.algorithms.rand_soe(40, budget=300, random_state=7)
-    >>> strategy.method, strategy.options["budget"], strategy.random_state
-    ('rand_soe', 300, 7)
-    """
+    """Mark a function whose strategies know how they were made."""
 
     @wraps(make)
     def marked(*args: P.args, **options: P.kwargs) -> Strategy[T]:
-        return Repeatable(make, args, options)
+        return Repeatable(make, *args, **options)
 
     return marked
 
@@ -416,14 +366,12 @@ class PricedAnswers(list[Any]):
     cost
         What the call has cost; None if that is not known.
     by
-        The judge of each answer; a dictionary of votes by judge where several voted on a
-        question. None where there is only one judge.
+        The judge of each answer, or a dictionary of votes by judge; None where there is only one.
 
     Examples
     --------
-    >>> reply = PricedAnswers([True, None], cost=0.002)
-    >>> list(reply), reply.cost
-    ([True, None], 0.002)
+    >>> PricedAnswers([True, None], cost=0.002).cost
+    0.002
     """
 
     def __init__(
@@ -440,7 +388,7 @@ class RoundAnswers:
     def __init__(self, questions: Questions) -> None:
         self.questions = questions
         self.known = np.zeros(len(questions), dtype=np.bool_)
-        self._values = np.full(_shape(questions), np.nan)
+        self._values = np.full(as_shape(questions), np.nan)
 
     def fill(self, rows: Questions, answers: Said) -> None:
         """Put in the answers of these rows."""
@@ -457,7 +405,7 @@ class RoundAnswers:
         return as_answers(self._values[:count], self.questions[:count])
 
 
-def _shape(questions: Questions) -> tuple[int, ...]:
+def as_shape(questions: Questions) -> tuple[int, ...]:
     """The shape of answers: one for each comparison, a row of them for each screen."""
     m, width = questions.shape
     return (m,) if width == 3 else (m, width - 1)
@@ -468,19 +416,12 @@ def as_answers(said: Any, questions: Questions) -> Said:
 
     "Don't know" (None, NaN, masked) is masked; numbers from 0 to 1 say how much speaks for a.
     """
-    array = _as_array(said, _shape(questions))
+    array = _as_array(said, as_shape(questions))
     masked = np.ma.getmaskarray(said) if isinstance(said, np.ma.MaskedArray) else np.False_
     if array.dtype == np.bool_ and not isinstance(said, np.ma.MaskedArray):
         return array
-    if array.dtype == object:
-        array = np.array([_as_number(x) for x in array.ravel()]).reshape(array.shape)
-    elif array.dtype.kind not in "bf":
-        example = array.ravel()[0].item() if array.size else None
-        raise OracleError(
-            f"answers are {array.dtype} ({example!r}, …): they must be booleans, True where a is "
-            "nearer; None for don't know; or numbers with a point from 0.0 to 1.0, how much speaks "
-            "for a. Convert 0 and 1 with .astype(bool)"
-        )
+    if array.dtype.kind not in "bf":
+        array = np.array([_as_number(x) for x in array.ravel().tolist()]).reshape(array.shape)
     p = array.astype(np.float64)
     unsure = masked | np.isnan(p)
     p[unsure] = 0.5
@@ -509,15 +450,10 @@ def _as_array(said: Any, shape: tuple[int, ...]) -> Said:
         array = np.asarray(said)
     except ValueError:  # rows of different lengths
         array = np.array([*said, None], dtype=object)[:-1]
-    if array.ndim == 0:  # most often a forgotten `return`
-        raise OracleError(
-            f"the oracle returned {said!r:.80} for {shape[0]} questions: it must return one answer "
-            f"for each, a list or an array of shape {shape}"
-        )
     if array.shape != shape:
         raise OracleError(
-            f"answers of shape {array.shape} for {shape[0]} questions: there must be one answer "
-            f"for each, an array of shape {shape}"
+            f"the oracle returned {said!r:.80}, of shape {array.shape} for {shape[0]} questions: "
+            f"it must return one answer for each, a list or an array of shape {shape}"
         )
     return array
 
@@ -529,8 +465,9 @@ def _as_number(answer: Any) -> float:
     if isinstance(answer, bool | np.bool_ | float | np.floating):
         return float(answer)
     raise OracleError(
-        f"an answer is {answer!r}: answers must be booleans, None for don't know, or numbers "
-        "with a point from 0.0 to 1.0"
+        f"an answer is {answer!r}: answers must be booleans, True where a is nearer; None for "
+        "don't know; or numbers with a point from 0.0 to 1.0, how much speaks for a. Convert 0 and "
+        "1 with .astype(bool)"
     )
 
 
@@ -550,11 +487,7 @@ class Shown:
 
 
 class OptionOrder:
-    """Draws which object of each question is shown first; no other module exchanges options.
-
-    It is drawn each time a question is asked. A judge that prefers one position then adds noise and
-    no bias.
-    """
+    """Draws which object is shown first, so that a preferred position is noise and no bias."""
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
@@ -585,17 +518,14 @@ class Record:
     Parameters
     ----------
     keep
-        False: the costs only. Triplets take 12 bytes each while they are collected, and 24 in the
-        end.
+        False: the costs only. Triplets take 12 bytes each while they are collected.
 
     Examples
     --------
-    >>> import nearer
-    >>> record = nearer.asking.Record()
-    >>> ranking = nearer.asking.recorded(nearer.rank_objects(0, 4), record)
-    >>> _ = nearer.run(ranking, nearer.PointOracle([[0.0], [3.0], [1.0], [7.0]]))
-    >>> record.n_comparisons == len(record.triplets)
-    True
+    >>> record = Record()
+    >>> record.add(np.array([[0, 1, 2]]), np.array([False]))
+    >>> record.triplets, record.n_rounds
+    (array([[0, 2, 1]]), 1)
     """
 
     def __init__(self, *, keep: bool = True) -> None:

@@ -1,22 +1,17 @@
 """Run a strategy with an oracle: carry questions to it and bring back the answers.
 
-A round is cut into blocks of questions, one call of the oracle for each. As many tasks as calls may
-be in flight take blocks until none is left. The answers of a round are put together by row, so that
-neither their order of arrival nor the size of the blocks changes what a strategy sees.
+A round is cut into blocks of questions, one call of the oracle for each; as many tasks as calls may
+be in flight take blocks until none is left. Answers are put together by row, so that neither their
+order of arrival nor the size of the blocks changes what a strategy sees. A call that fails for good
+stops the sending; the calls in flight have been paid for, so they are waited for and kept before
+the failure is raised. When the money is spent the same happens, and the strategy is thrown
+`BudgetSpent`. Ctrl-C waits for no call. A price known before a call (`cost`) is reserved when the
+call is made, so that the limit is never exceeded; one known only after it (`PricedAnswers`) is
+expected to be the average so far.
 
-*Ends.* A call that fails for good stops the sending. The calls in flight have been paid for: they
-are waited for and kept before the failure is raised. When the money is spent the same happens, and
-the strategy is thrown `BudgetSpent` with the answers to the first part of its round. Ctrl-C waits
-for no call: what has arrived is kept, the rest is cancelled.
-
-*Costs.* A price known before a call (`cost`) is reserved when the call is made, so that the limit
-is never exceeded; one known only after it (`PricedAnswers`) is expected to be the average so far.
-
-*Sessions.* `run` holds an oracle and drives a strategy to its end. A `Session` does the opposite:
-it shows the questions that are open now, takes answers in any order, and goes on when a round is
-complete. A strategy cannot be pickled and need not be: its state is the same strategy, made again
-from its seed, with the answers so far. With a journal no process needs to run in between: that is
-how endpoints are asked that take a day.
+`run` drives a strategy to its end. A `Session` shows the questions that are open now and takes
+answers in any order. Its state is the same strategy, made again from its seed, with the answers so
+far: with a journal no process needs to run in between, while people take a day to answer.
 """
 
 from __future__ import annotations
@@ -111,25 +106,21 @@ def run(
         A generator of questions, such as `nearer.choose_basis` or `nearer.rank_objects` makes.
     oracle
         Any callable from ``(m, 3)`` questions to ``(m,)`` booleans, also an ``async def``. None,
-        NaN or `nearer.UNSURE` in place of a boolean is "don't know"; a number from 0.0 to 1.0 is
-        a graded answer. A strategy that needs to know puts such a question again; what stays open
-        goes to the object of the lower number, with a warning.
+        NaN or `nearer.UNSURE` is "don't know"; a number from 0.0 to 1.0 is a graded answer. A
+        strategy that needs to know puts such a question again, then breaks the tie by number.
     objects
-        What the objects are: names, texts, paths. The oracle then gets a list of tuples
-        ``(head, a, b)`` of them.
+        What the objects are: names, texts, paths. The oracle then gets tuples ``(head, a, b)``.
     budget
         How many comparisons may be put to the oracle. An algorithm that runs out returns its
         best so far, or `nearer.errors.BudgetSpent` is raised where it has nothing.
     memory
-        Answers that need not be asked again. New answers are added as they come, so that after
-        an interruption the same call with the same memory goes on where it stopped.
+        Answers that need not be asked again; new answers are added as they come.
     journal
         A file in which every answer is kept as it arrives. After an interruption the same call
-        goes on where it stopped, pays for nothing twice, and gives the uninterrupted result. So
-        does a call with a larger budget, other limits or other workers.
+        goes on where it stopped, pays for nothing twice, and gives the uninterrupted result; a
+        larger budget, other limits or other workers are the same call.
     about
-        What else identifies the run, in words and numbers: a journal that was begun with other
-        values is refused.
+        What else identifies the run: a journal begun with other values is refused.
     progress
         Called whenever answers have arrived, with the number of comparisons and of rounds so far;
         where calls cost anything or are limited, also with the money spent and the calls made.
@@ -146,16 +137,15 @@ def run(
     timeout
         Seconds that one call may take before it is abandoned and made again.
     cost, max_cost
-        A function from the questions of a call to its price, and what may be spent in all. Out of
-        money, an algorithm returns its best so far. What a journal says was spent counts.
+        A function from the questions of a call to its price, and what may be spent in all,
+        including what a journal says was spent.
     max_calls
         How many calls may be made in all, retries included.
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> nearer.run(nearer.rank_objects(0, 4), oracle)
+    >>> import nearer
+    >>> nearer.run(nearer.rank_objects(0, 4), nearer.PointOracle([0.0, 3.0, 1.0, 7.0]))
     array([0, 2, 1, 3])
     >>> longer = lambda questions: [abs(len(h) - len(a)) < abs(len(h) - len(b))
     ...                             for h, a, b in questions]
@@ -235,7 +225,8 @@ def open_journal(
     with closing(journal if isinstance(journal, Journal) else Journal(journal)) as book:
         book.begin(identity, drawn, names.objects if names else ())
         if isinstance(strategy, Repeatable):
-            strategy = strategy.remade(random_state=book.seed, begun_with=book.budgets)
+            seed = book.header.get("seed")
+            strategy = strategy.remade(random_state=seed, begun_with=book.header["budgets"])
         try:
             yield strategy, book
         except (Exception, KeyboardInterrupt) as error:
@@ -297,15 +288,10 @@ def as_names(objects: Any) -> tuple[int, Names | None]:
     """How many objects there are, and their names where they have some."""
     if isinstance(objects, str | bytes) or not hasattr(objects, "__len__"):
         return checks.n_objects(objects), None
-    if isinstance(objects, set | frozenset) or hasattr(objects, "columns"):
+    if isinstance(objects, set | frozenset) or getattr(objects, "ndim", 1) != 1:
         raise InvalidInput(
             f"objects is a {type(objects).__name__}: list what the objects are, one for each, in "
-            "an order; of a table pass one column"
-        )
-    if isinstance(objects, np.ndarray) and objects.ndim != 1:
-        raise InvalidInput(
-            f"objects is an array of shape {objects.shape}: say how many objects there are, or "
-            "list what they are, one for each"
+            "an order; of a table or a wider array pass one column"
         )
     things = objects.tolist() if hasattr(objects, "tolist") else list(objects)
     if len(things) < 3:
@@ -334,17 +320,13 @@ class _Caller:
         self._timeout = how.get("timeout")
         if self._timeout is not None:
             checks.positive("timeout", self._timeout)
-        if self._is_async and workers is not None:
+        in_threads = workers is not None and workers is not self._executor
+        if (self._is_async and workers is not None) or (in_threads and limit is not None):
             raise InvalidInput(
-                f"workers={workers!r}: an async oracle needs none; say max_in_flight= for how "
-                "many calls may be under way at once"
+                f"workers={workers!r} and max_in_flight={limit}: threads have workers, an async "
+                "oracle and an executor max_in_flight= calls under way; give one of them"
             )
-        if workers is not None and workers is not self._executor:
-            if limit is not None:
-                raise InvalidInput(
-                    f"workers={workers!r} and max_in_flight={limit}: each thread has one call "
-                    "under way; give one of them"
-                )
+        if in_threads:
             limit = checks.whole("workers", workers)
         shared = self._is_async or workers is self._executor
         # Only a call in another thread can be abandoned after its time is up.
@@ -637,17 +619,14 @@ class Session(Generic[T]):
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> session = nearer.asking.Session(nearer.rank_objects(0, 4, random_state=0))
+    >>> import nearer
+    >>> oracle = nearer.PointOracle([0.0, 3.0, 1.0, 7.0])
+    >>> session = Session(nearer.rank_objects(0, 4, random_state=0))
     >>> while not session.done:
     ...     question = session.open[-1:]               # any open question, in any order
     ...     session.tell(question, oracle(question))
     >>> session.result
     array([0, 2, 1, 3])
-    >>> again = nearer.asking.Session(nearer.rank_objects(0, 4, random_state=0), session.triplets)
-    >>> again.done
-    True
     """
 
     def __init__(
@@ -675,9 +654,7 @@ class Session(Generic[T]):
     def result(self) -> T:
         """What the strategy returned."""
         if not self._result:
-            raise InvalidInput(
-                f"the session has {len(self.open)} open questions: tell their answers first"
-            )
+            raise InvalidInput(f"{len(self.open)} open questions: tell their answers first")
         return self._result[0]
 
     @property
@@ -693,9 +670,7 @@ class Session(Generic[T]):
     def tell(self, questions: Questions, answers: Any) -> None:
         """Take answers, open ones or others; the first answer to a question is kept.
 
-        Answers that complete the round move the strategy on to its next one. Answers to questions
-        that were not asked are kept too, and used if the strategy comes to need them. "Don't know"
-        answers a question for this round; a strategy that needs to know puts it again.
+        Answers to questions that were not asked are used if the strategy comes to need them.
         """
         questions = np.asarray(questions)
         if questions.ndim != 2 or questions.shape[1] < 3:

@@ -1,21 +1,14 @@
 """Rank, sort and select objects from a head: the paper's SortForHead, exact and noisy.
 
 Every way of sorting keeps a *chain*, the objects sorted so far, and finds the gap of the chain
-where an object belongs.
+where an object belongs. *Fewest comparisons* is binary insertion in random order, a part of the
+chain's length at a time: the few that meet in one gap are put in order among themselves, which
+costs about 0.05 N comparisons and saves nearly all of the rounds. (Merge insertion, Ford and
+Johnson 1959, asks 1 % less in three times as many rounds.) *Fewest rounds* is a quicksort whose
+pivots come from small samples compared pair by pair: three rounds for two bits.
 
-*Fewest comparisons.* Binary insertion in random order, on average within 0.06 N comparisons of the
-bound log2(N!). A part of the chain's length is inserted at a time, side by side; the few that meet
-in one gap are then put in order among themselves, which costs about 0.05 N more comparisons and
-saves nearly all of the rounds. (Merge insertion, Ford and Johnson 1959, asks 1 % less, in three
-times as many rounds.)
-
-*Fewest rounds.* A quicksort with several pivots. Each group takes a small sample, compares all
-pairs of it in one round, and takes evenly spaced members of it as pivots, which the others pass by
-binary search: three rounds for two bits. All groups move side by side.
-
-*Noisy answers*, each wrong with a known probability p: the search keeps the probability of every
-gap of the chain, asks about the chain's object at the median, multiplies the gaps on the side of
-the answer by 1 − p and the others by p, and stops when one gap is certain enough (Burnashev and
+*Noisy answers*, each wrong with a known probability: the search keeps the probability of every gap,
+asks about the object at the median, and stops when one gap is certain enough (Burnashev and
 Zigangirov 1974; Ben-Or and Hassidim 2008). Asking again helps only when each answer is a fresh
 draw: a file, an oracle with fixed errors, or a memory answers the same every time, and the
 certainty computed here is then false.
@@ -38,9 +31,8 @@ from nearer.questions import Answers, Floats, Objects, Questions
 
 T = TypeVar("T")
 Order = Literal["fewest-comparisons", "fewest-rounds"]
-# From a head, items, a chain and perhaps the gap before or behind which each item belongs, a search
-# for the gap of each item.
-Search = Callable[[int, Objects, Objects, Objects | None], Strategy[Objects]]
+# From a head, items, a chain, the first and the last gap of the chain where each item may belong.
+Search = Callable[[int, Objects, Objects, Objects, Objects], Strategy[Objects]]
 
 _FAILURE = 0.001  # how often a whole noisy ranking may be wrong: the ten or so of a basis in 1 %
 _CELLS = 1 << 22  # gap probabilities held at a time
@@ -59,30 +51,26 @@ def rank_objects(
 
     Parameters
     ----------
-    head
-        The object from which distances are compared.
-    n_objects
-        How many objects there are, the head included.
+    head, n_objects
+        The object from which distances are compared, and how many objects there are.
     order
         ``"fewest-comparisons"``: within 2 % of log2((n − 1)!) for n ≥ 100, on average.
         ``"fewest-rounds"``: O(log n) rounds for at most a quarter more comparisons.
     noise
-        Probability that an answer is wrong, below 0.5. Above 0 questions are asked again where it
-        matters, until the ranking is right with probability 99 %; every answer must be a fresh
-        draw, see `nearer.asking.sort`.
+        Probability that an answer is wrong, below 0.5. Above 0 questions are asked again until the
+        ranking is right with probability 99 %; every answer must be a fresh draw.
     random_state
         Seed or generator for the order of insertion. It changes the cost, never the result.
 
     Returns
     -------
     strategy
-        Its result is the ranking: ``r[x]`` objects are nearer to the head than x; ``r[head] = 0``.
+        Its result is the ranking: ``r[x]`` objects are nearer to the head than x.
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> nearer.run(nearer.rank_objects(1, 4, order="fewest-rounds"), oracle)
+    >>> import nearer
+    >>> nearer.run(rank_objects(1, 4), nearer.PointOracle([0.0, 3.0, 1.0, 7.0]))
     array([2, 0, 1, 3])
     """
     head, n_objects = _check_objects(head, n_objects)
@@ -90,7 +78,7 @@ def rank_objects(
     rng = checks.generator(random_state)
     if check_order(order, noise):
         search = partial(_noisy_gaps, noise=noise, doubt=_FAILURE / max(2, len(others)))
-        chain = yield from _insert_all(head, rng.permutation(others), search, _few)
+        chain = yield from _insert_all(head, rng.permutation(others), search)
     else:
         chain = yield from sort_objects(head, others, order=order, random_state=rng)
     ranking = np.zeros(n_objects, dtype=np.int64)
@@ -109,7 +97,7 @@ def sort_objects(
     rng = checks.generator(random_state)
     items = np.asarray(objects, dtype=np.int64)
     if order == "fewest-comparisons":
-        return _insert_all(head, rng.permutation(items), _exact_gaps, _share)
+        return _insert_all(head, rng.permutation(items), _find_gap)
     return _split_by_samples(head, rng.permutation(items))
 
 
@@ -131,61 +119,44 @@ def _check_objects(head: int, n_objects: int) -> tuple[int, int]:
     return checks.whole("head", head, least=0, most=n - 1, rule=rule), n
 
 
-def _insert_all(
-    head: int, items: Objects, search: Search, size: Callable[[int], int]
-) -> Strategy[Objects]:
-    """Sort by insertion, `size` objects at a time into a chain of a given length."""
+def _insert_all(head: int, items: Objects, search: Search) -> Strategy[Objects]:
+    """Sort by insertion, a part of the chain's length at a time."""
     chain = items[:1]
-    while len(chain) < len(items):
-        batch, near = items[len(chain) :][: size(len(chain))], None
+    while (length := len(chain)) < len(items):
+        size = length // (8 if length < 256 and search is _find_gap else 4)
+        if search is not _find_gap:  # the probabilities of their gaps take memory
+            size = min(size, _CELLS // (length + 1))
+        batch = items[length:][: max(1, size)]
+        low, high = np.zeros(len(batch), dtype=np.int64), np.full(len(batch), len(chain))
         while len(batch):
-            gap = yield from search(head, batch, chain, near)
+            gap = yield from search(head, batch, chain, low, high)
             order = np.argsort(gap, kind="stable")
             batch, gap = batch[order], gap[order]
             placed = np.diff(gap, prepend=-1) > 0  # one object for each gap; the others go on
             chain = np.insert(chain, gap[placed], batch[placed])
             batch = batch[~placed]
-            near = (gap + np.cumsum(placed) - 1)[~placed]  # before the one placed in the same gap
+            low = (gap + np.cumsum(placed) - 1)[~placed]  # before the one placed in the same gap
+            high = low + 1
     return chain
-
-
-def _share(length: int) -> int:
-    """How many objects are inserted at a time by exact answers."""
-    return max(1, length // (8 if length < 256 else 4))
-
-
-def _few(length: int) -> int:
-    """The same by noisy answers: the probabilities of their gaps take memory."""
-    return min(max(1, length // 4), max(1, _CELLS // (length + 1)))
-
-
-def _exact_gaps(
-    head: int, items: Objects, chain: Objects, near: Objects | None
-) -> Strategy[Objects]:
-    """How many objects of the chain are nearer than each item, by binary search."""
-    low = np.zeros(len(items), dtype=np.int64) if near is None else near
-    high = np.full(len(items), len(chain)) if near is None else near + 1
-    return _find_gap(head, items, chain, low, high)
 
 
 def _noisy_gaps(
     head: int,
     items: Objects,
     chain: Objects,
-    near: Objects | None,
+    low: Objects,
+    high: Objects,
     *,
     noise: float,
     doubt: float,
 ) -> Strategy[Objects]:
-    """The same where answers are wrong with probability `noise`, until one gap is certain."""
-    rows, places = np.arange(len(items)), np.arange(len(chain) + 1)
-    weight: Floats = np.full((len(items), len(places)), 1 / len(places))
-    if near is not None:
-        weight *= doubt  # the search before may have ended in a wrong gap
-        weight[rows, near] += (1 - doubt) / 2  # beside the object that was placed in its gap
-        weight[rows, near + 1] += (1 - doubt) / 2
+    """As `_find_gap` where answers are wrong with probability `noise`, until a gap is certain."""
+    places = np.arange(len(chain) + 1)
+    likely = (places >= low[:, None]) & (places <= high[:, None])
+    weight: Floats = (1 - doubt) * likely / likely.sum(axis=1, keepdims=True)
+    weight += doubt / len(places)  # the search before may have ended in a wrong gap
     found = np.zeros(len(items), dtype=np.int64)
-    active = rows
+    active = np.arange(len(items))
     while len(active):
         rows = np.arange(len(active))
         below = np.cumsum(weight, axis=1)  # of the gaps up to and including each
@@ -239,8 +210,7 @@ def bisect(
 ) -> Strategy[Objects]:
     """Binary searches side by side, each for a place from `low` to `high`.
 
-    `questions` makes, from the numbers of some searches and a place for each, one question for
-    each: True if the place that is searched for is this one or lies before it.
+    `questions` asks of some searches, by number, whether each ends at a place or before it.
     """
     low, high = low.copy(), high.copy()
     search = np.flatnonzero(low < high)
@@ -263,7 +233,9 @@ def _split_by_samples(head: int, items: Objects) -> Strategy[Objects]:
     group = np.zeros(len(items), dtype=np.int64)
     while len(items):
         size, place = _sizes_and_places(group)
-        sample, pivots_each = _sample_size(size), np.where(size < 4, size, 3)
+        # So many are compared pair by pair, of the form (pivots + 1)·step − 1.
+        sample = np.select([size < 4, size < 32, size < 128, size < 1024], [size, 3, 7, 11], 23)
+        pivots_each = np.where(size < 4, size, 3)
         sampled = place < sample
         rank = np.full(len(items), -1)
         rank[sampled] = yield from _rank_within_groups(head, items[sampled], group[sampled])
@@ -293,11 +265,6 @@ def _sizes_and_places(group: Objects) -> tuple[Objects, Objects]:
     return np.repeat(sizes, sizes), place
 
 
-def _sample_size(size: Objects) -> Objects:
-    """How many members of a group are compared pair by pair; of the form (pivots + 1)·step − 1."""
-    return np.select([size < 4, size < 32, size < 128, size < 1024], [size, 3, 7, 11], 23)
-
-
 def _rank_within_groups(head: int, items: Objects, group: Objects) -> Strategy[Objects]:
     """Compare all pairs inside each group, in one round: each item's rank within its group."""
     rank = np.zeros(len(items), dtype=np.int64)
@@ -313,11 +280,9 @@ def _rank_within_groups(head: int, items: Objects, group: Objects) -> Strategy[O
 
 
 def sort_lists(heads: Objects, lists: Objects) -> Strategy[Objects]:
-    """Sort each row of `lists` by the distance from its head, nearest first.
+    """Sort each row of `lists` from its head by binary insertion, all rows side by side.
 
-    Binary insertion: in step j every list inserts its j-th object into those before it, all lists
-    side by side. That is about h·log2(k!) comparisons in k·log2 k rounds. The order of a row
-    changes what the sort costs, so rows that mean something are best shuffled.
+    That is about h·log2(k!) comparisons in k·log2 k rounds, for rows in random order.
     """
     rows = lists.copy()
     for step in range(1, rows.shape[1]):
@@ -340,9 +305,8 @@ def farthest_object(head: int, n_objects: int) -> Strategy[int]:
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> nearer.run(nearer.asking.farthest_object(1, 4), oracle)
+    >>> import nearer
+    >>> nearer.run(farthest_object(1, 4), nearer.PointOracle([0.0, 3.0, 1.0, 7.0]))
     3
     """
     head, n_objects = _check_objects(head, n_objects)
@@ -355,15 +319,13 @@ def farthest_object(head: int, n_objects: int) -> Strategy[int]:
 def best_of(heads: Objects, items: Objects, group: Objects, *, nearest: bool) -> Strategy[Objects]:
     """The nearest, or farthest, item of each group from that group's head, all side by side.
 
-    `group` is sorted and holds every number from 0 to ``len(heads) − 1``; item i belongs to
-    ``group[i]`` and is judged from ``heads[group[i]]``.
+    `group` is sorted and holds every number from 0 to ``len(heads) − 1``.
     """
     while len(items) > len(heads):
         start = np.searchsorted(group, np.arange(len(heads)))
         place = np.arange(len(items)) - start[group]
         first = np.flatnonzero((place[:-1] % 2 == 0) & (group[:-1] == group[1:]))
-        questions = np.stack([heads[group[first]], items[first], items[first + 1]], axis=1)
-        nearer = yield questions
+        nearer = yield np.stack([heads[group[first]], items[first], items[first + 1]], axis=1)
         lost = np.where(nearer == nearest, first + 1, first)
         items, group = np.delete(items, lost), np.delete(group, lost)
     return items
@@ -383,13 +345,10 @@ def nearest_objects(
 
     Parameters
     ----------
-    head, n_objects
-        The object from which distances are compared, and how many objects there are.
-    k
-        How many to find.
+    head, n_objects, k
+        The object from which distances are compared, how many objects there are, how many to find.
     ordered
-        Whether to sort them, nearest first: Θ(k log k) comparisons more. Otherwise they come in
-        the order of their numbers.
+        Whether to sort them, nearest first; otherwise they come in the order of their numbers.
     among
         Search only these objects.
     random_state
@@ -397,9 +356,9 @@ def nearest_objects(
 
     Examples
     --------
-    >>> import nearer, numpy as np
-    >>> oracle = nearer.PointOracle(np.array([[0.0], [3.0], [1.0], [7.0]]))
-    >>> nearer.run(nearer.asking.nearest_objects(1, 4, k=2, ordered=True), oracle)
+    >>> import nearer
+    >>> oracle = nearer.PointOracle([0.0, 3.0, 1.0, 7.0])
+    >>> nearer.run(nearest_objects(1, 4, k=2, ordered=True), oracle)
     array([2, 0])
     """
     head, n_objects = _check_objects(head, n_objects)
@@ -420,9 +379,8 @@ def _select(head: int, items: Objects, k: int, rng: np.random.Generator) -> Stra
     taken: list[Objects] = []
     while 0 < k < len(items):
         items = rng.permutation(items)
-        sample = yield from sort_objects(
-            head, items[: max(1, round(len(items) ** 0.5))], random_state=rng
-        )
+        size = max(1, round(len(items) ** 0.5))
+        sample = yield from sort_objects(head, items[:size], random_state=rng)
         place = min(int(k * len(sample) / len(items)), len(sample) - 1)
         rest = items[len(sample) :]
         questions = _questions(head, rest, np.full(len(rest), sample[place]))

@@ -74,7 +74,8 @@ def command(
         seconds = time.perf_counter() - start
         contents = _files(data, method, embedding, known)
         write_files(out, contents)
-    summary = _summary(method, points, embedding, int((seed if book is None else book.seed) or 0))
+    used = seed if book is None else book.header.get("seed")
+    summary = _summary(method, points, embedding, int(used or 0))
     summary |= {"seconds": round(seconds, 4), "out": str(out)}
     heads = {"n": "n_objects", "dimension": "dimension", "comparisons": "n_comparisons"}
     heads |= {"rounds": "n_rounds", "seconds": "seconds", "τ": "tau", "kNN": "knn_precision"}

@@ -105,9 +105,10 @@ def _forecast(n: int, expected: list[tuple[int, float]], cost: float | None) -> 
 
     rows: list[dict[str, Any]] = []
     for d, wrong in expected:
-        run = forecast(n, d, noise=wrong)
-        paid = None if cost is None else round(cost * run.n_comparisons, 2)
-        rows.append({"n_components": d, "noise": wrong, **vars(run), "cost": paid})
+        comparisons, rounds = forecast(n, d, noise=wrong)
+        paid = None if cost is None else round(cost * comparisons, 2)
+        row = {"n_components": d, "noise": wrong, "n_comparisons": comparisons, "n_rounds": rounds}
+        rows.append({**row, "cost": paid})
     heads = {"dimensions": "n_components", "wrong answers": "noise"}
     heads |= {"comparisons": "n_comparisons", "rounds": "n_rounds"}
     heads |= {} if cost is None else {"cost": "cost"}
@@ -124,7 +125,7 @@ def _from_pilot(
     seed: int | None,
 ) -> Plan:
     from nearer import fit
-    from nearer.algorithms.plan import plan_pilot
+    from nearer.algorithms.plan import needed, plan_pilot
 
     embedding = fit(pilot, random_state=seed)
     plan = plan_pilot(embedding, n_people=people or None, most=most, random_state=seed)
@@ -138,17 +139,20 @@ def _from_pilot(
         limits = values.reshape(-1, 3).tolist()
         columns[head] = [f"{middle:.3f} ({low:.3f} to {high:.3f})" for low, middle, high in limits]
     lines = ["in brackets: intervals that hold 80 times in 100"]
-    needed = {n: {str(t): plan.needed(t, n) for t in targets} for n in figures["n_people"]}
-    for n, answers in needed.items():
+    reached = {
+        n: {str(t): needed(t, plan.n_answers, plan.tau[i, :, 1]) for t in targets}
+        for i, n in enumerate(figures["n_people"])
+    }
+    for n, answers in reached.items():
         said = [f"τ {t} " + (f"about {m:,}" if m else "more than that") for t, m in answers.items()]
         lines.append(f"answers needed of {amount(n, 'person', 'people')}: {', '.join(said)}")
-    return figures | {"needed": needed}, columns, lines
+    return figures | {"needed": reached}, columns, lines
 
 
 def _count(
     n: int, d: int, wrong: float, most: int | None, targets: tuple[float, ...], how: dict[str, Any]
 ) -> Plan:
-    from nearer.algorithms.plan import plan_study
+    from nearer.algorithms.plan import needed, plan_study
 
     plan = plan_study(n, d, wrong, most=most, **how)
     figures = {"n_answers": plan.n_answers.tolist()}
@@ -157,11 +161,11 @@ def _count(
     heads = {"answers": "n_answers", "of the truth": "accuracy", "τ": "tau"}
     columns = {head: figures[key] for head, key in {**heads, "of people's": "agreement"}.items()}
     lines = [f"perfect knowledge predicts {plan.ceiling:.3f} of people's answers"]
-    needed = {str(target): plan.needed(target) for target in targets}
-    for target, size in needed.items():
+    reached = {str(t): needed(t, plan.n_answers, plan.accuracy) for t in targets}
+    for target, size in reached.items():
         answers = "more than that" if size is None else f"about {size:,} answers"
         lines.append(f"{float(target):.0%} of the truth: {answers}")
-    return {**figures, "ceiling": round(plan.ceiling, 4), "needed": needed}, columns, lines
+    return {**figures, "ceiling": round(plan.ceiling, 4), "needed": reached}, columns, lines
 
 
 def _compare(
