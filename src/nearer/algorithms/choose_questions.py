@@ -278,11 +278,15 @@ class ScreenSource:
     def _random(self, rng: np.random.Generator) -> Objects:
         """A random screen; all objects are queries, and are shown, about equally often."""
         query = self._next_query(rng) if self.task.kind == "near" else -1
-        if len(self._deck) < 2 * self._n:  # so every object is in it
-            self._deck = np.concatenate([self._deck, rng.permutation(self._n)])
-        first = np.unique(self._deck, return_index=True)[1]
-        first = np.sort(first[self._deck[first] != query])[: self.task.shown]
-        shown, self._deck = self._deck[first], np.delete(self._deck, first)
+        shown = self._deck[self._deck != query][: self.task.shown]
+        left = self._deck[~np.isin(self._deck, shown)]
+        if len(shown) < self.task.shown:
+            others = rng.permutation(self._n)
+            others = others[(others != query) & ~np.isin(others, shown)]
+            more = self.task.shown - len(shown)
+            shown, left = np.concatenate([shown, others[:more]]), np.sort(others[more:])
+            left = rng.permutation(left)
+        self._deck = left
         return np.concatenate([[query], rng.permutation(shown)])
 
     def _next_query(self, rng: np.random.Generator) -> int:
