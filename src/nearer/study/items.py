@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import html
 import io
-import lzma
 import math
 import re
-import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,12 +20,12 @@ from typing import Annotated, Any
 from xml.etree import ElementTree
 
 import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 from pydantic import Field, TypeAdapter
 
 from nearer.checks import amount
 from nearer.errors import InvalidInput
-from nearer.files import decoded, open_zip, read_bytes
+from nearer.files import decoded, one_message, open_zip, read_bytes
 from nearer.study.board import OwnQuestion, fact
 from nearer.study.config import part, read_yaml
 from nearer.study.words import Text, parse
@@ -55,11 +52,6 @@ _MIME = {
     "video/webm": (".webm", rb"\x1a\x45\xdf\xa3"),
     "image/svg+xml": (".svg", rb""),
 }
-#: what `zipfile` raises of an archive that is broken, locked, or packed in a way it does not know
-_DAMAGED = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, OSError,
-    EOFError,
-)  # fmt: skip
 #: suffix: MIME type
 SUFFIXES = {suffix: mime for mime, (names, _) in _MIME.items() for suffix in names.split()}
 
@@ -224,17 +216,14 @@ def read_files(files: Iterable[tuple[str, bytes]]) -> list[Item]:
 
 def read_zip(content: bytes, name: str) -> tuple[list[Item], list[str]]:
     """The media files in a ZIP, and notes. Paths that leave it are refused."""
-    try:
-        with open_zip(name, content) as archive:
-            infos = [info.filename for info in archive.infolist() if not info.is_dir()]
-            for inside in infos:
-                path = PurePosixPath(inside.replace("\\", "/"))
-                if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]):
-                    raise InvalidInput(f"{name}: the path {inside!r} leaves the archive")
-            media, notes = _media_among(infos)
-            return read_files((n, archive.open(n).read(_MAX_BYTES + 1)) for n in media), notes
-    except _DAMAGED as error:
-        raise InvalidInput(f"{name}: is no ZIP that can be unpacked: {error}") from error
+    with one_message(name, "a ZIP"), open_zip(name, content) as archive:
+        infos = [info.filename for info in archive.infolist() if not info.is_dir()]
+        for inside in infos:
+            path = PurePosixPath(inside.replace("\\", "/"))
+            if path.is_absolute() or ".." in path.parts or ":" in "".join(path.parts[:1]):
+                raise InvalidInput(f"{name}: the path {inside!r} leaves the archive")
+        media, notes = _media_among(infos)
+        return read_files((n, archive.open(n).read(_MAX_BYTES + 1)) for n in media), notes
 
 
 def _check_items(items: list[Item], source: Path) -> list[Item]:
@@ -307,18 +296,11 @@ def _as_png(name: str, content: bytes) -> bytes:
 
 @contextmanager
 def _opened(name: str, content: bytes) -> Iterator[Image.Image]:
-    try:
-        with Image.open(io.BytesIO(content)) as image:
-            if image.width * image.height > (most := Image.MAX_IMAGE_PIXELS or math.inf):
-                size = f"is {image.width} x {image.height} pixels"
-                raise InvalidInput(f"{name}: {size}; at most {most} are taken, make it smaller")
-            yield image
-    except InvalidInput:
-        raise
-    except (
-        UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError,
-    ) as error:  # fmt: skip
-        raise InvalidInput(f"{name}: the picture is damaged: {error}") from error
+    with one_message(name, "a picture"), Image.open(io.BytesIO(content)) as image:
+        if image.width * image.height > (most := Image.MAX_IMAGE_PIXELS or math.inf):
+            size = f"is {image.width} x {image.height} pixels"
+            raise InvalidInput(f"{name}: {size}; at most {most} are taken, make it smaller")
+        yield image
 
 
 def _finder(path: Path, names: Sequence[str]) -> Callable[..., int]:
