@@ -1,4 +1,4 @@
-"""`nearer.fit` finds positions from answers that are there already.
+"""`nearer.fit` finds positions from answers that exist already.
 
 Answers in any form are loaded as `Trials` and fitted by one posterior (`nearer.fitting.belief`).
 Exact answers are satisfied instead (`nearer.fitting.initial`), and other losses can be chosen;
@@ -76,7 +76,7 @@ def fit(
     device: Device = "auto",
     random_state: int | np.random.Generator | None = None,
 ) -> Embedding:
-    """Find positions, their dimension and how sure they are from answers that are given.
+    """Find positions, their dimension and their uncertainty from answers.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def fit(
         Whether people weigh the axes differently: ``"weights"`` fits weights, ``"no"`` does not,
         ``"auto"`` does where held-out answers are predicted better by more than a standard error.
     weights
-        How much each answer counts: 2 is the same answer loaded twice, held out together; 0 is no
-        answer. None: as the answers say.
+        How much each answer counts: 2 is the same answer twice, and both are held out together;
+        an answer with 0 is ignored. None: as the answers say.
     odds
         Of comparisons that a method chose, how many times likelier than at random each was to be
         asked, see `Belief.expect`: they are harder than others. None: all were random.
@@ -192,11 +192,11 @@ def make_goal(
 
 @dataclass(frozen=True)
 class _Result:
-    """A fit with all that was learned in finding it."""
+    """A fit with all estimates that were made on the way."""
 
     method: str
     posterior: Posterior
-    right: Floats  # how far each answer was predicted by fits that have not seen it; nan: by none
+    right: Floats  # how far each answer was predicted by fits that had not seen it; nan: by none
     error_rate: float
     estimate: DimensionEstimate | None = None
     belief: Belief | None = None
@@ -227,7 +227,7 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
         return replace(found, estimate=estimate)
     if goal.predictive and (best := belief.most_predictive(goal.most)) != belief.dimension:
         belief, _, _ = learn(best, False)
-    elif d is None and len(loaded.fitted) > SETTLED:  # some settled the dimension; all are fitted
+    elif d is None and len(loaded.fitted) > SETTLED:  # a part of them gave the dimension
         belief, _, _ = learn(belief.dimension, False)
     belief.conclude(max_iter=goal.max_iter, tol=goal.tol)
     calibration = Calibration.of(belief.held_out, belief.times)
@@ -238,7 +238,7 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
 def _with_people(
     loaded: LoadedAnswers, found: _Result, differ: str, rng: np.random.Generator
 ) -> _Result:
-    """A fit with what was found of people; errors, not people, make noisy answers differ."""
+    """The same fit with estimates for each person, and the map that allows for them."""
     belief, who = found.belief, loaded.who
     if who is None:
         return found
@@ -248,8 +248,8 @@ def _with_people(
     if belief is None or belief.held_out is None:
         return found
     if found.method != "noisy":
-        given = (belief.answers, belief.held_out, who[1], loaded.weights)
-        ratings = rate_people(*given, loaded.first_chosen)
+        evidence = (belief.answers, belief.held_out, who[1], loaded.weights)
+        ratings = rate_people(*evidence, loaded.first_chosen)
         return replace(found, ratings=ratings)
     learned = (belief.answers, belief.fit, belief.held_out)
     known: dict[str, Any] = {"weights": loaded.weights, "odds": loaded.odds, "differ": differ}
@@ -421,11 +421,11 @@ class LoadedAnswers:
 
     @property
     def fitted(self) -> Trials | NDArray[np.int32]:
-        """What a posterior learns from: triplets where these say all, since they fit faster."""
+        """What a posterior is fitted to: triplets if all are comparisons, as these fit faster."""
         return self.trials if self.are_choices else self.rows
 
     def split(self) -> LoadedAnswers:
-        """The same as triplets, each trial's sharing its weight."""
+        """The same answers as triplets; the triplets of a trial share its weight."""
         if not self.are_choices:
             return self
         rows, trial = self.trials.triplets()
@@ -437,7 +437,7 @@ class LoadedAnswers:
         return replace(self, trials=Trials.from_triplets(rows, **own), odds=odds, ids=trial)
 
     def _by_trial(self, right: Floats) -> tuple[Objects, Floats, Floats]:
-        """First answer, weight and how far predicted of each trial that was held out.
+        """The first answer, the weight and the accuracy of each trial that was held out.
 
         `right` says how far each answer was predicted, nan where it was not.
         """
@@ -450,14 +450,14 @@ class LoadedAnswers:
 
     @property
     def chance(self) -> float:
-        """How many trials guessing would predict."""
+        """The share of trials that guessing would predict."""
         if not self.are_choices:  # one of m is m - 1 triplets
             return float(np.mean(1 / (1 + np.unique(self.ids, return_counts=True)[1])))
         shown, wanted = self.trials.n_shown, self.trials.wanted
         return float(np.mean(1 / (perm if self.trials.ranked else comb)(shown, wanted)))
 
     def accuracy(self, right: Floats) -> HeldOutAccuracy | None:
-        """How many trials were predicted rightly; None where none was."""
+        """The share of trials that were predicted rightly; None if none was held out."""
         first, weight, right = self._by_trial(right)
         if not len(weight):
             return None
@@ -476,7 +476,7 @@ class LoadedAnswers:
         return names, which
 
     def check(self, people: PeopleFit) -> dict[str, float]:
-        """Whether what people answer departs from predictions with something beside the objects."""
+        """Whether errors of prediction depend on person, object, order, side or time: p-values."""
         if self.are_choices or self.who is None:
             return {}
         order = np.arange(len(self.rows))
@@ -500,13 +500,13 @@ class LoadedAnswers:
 
     @property
     def first_chosen(self) -> NDArray[np.bool_] | None:
-        """Of comparisons, whether what was shown first was chosen; None: the order is not known."""
+        """Whether each comparison chose the object that was shown first; None: this is unknown."""
         first = self.trials.chosen[:, 0] > 0
         is_known = not self.are_choices and bool(first.any()) and not first.all()
         return first if is_known else None
 
     def table_of_people(self, right: Floats, ratings: Ratings | None) -> Any:
-        """A table of the people, see `Embedding.people`; None where nobody says who answered."""
+        """A table of the people, see `Embedding.people`; None if people are not known."""
         import pandas as pd  # noqa: PLC0415 - slow to import
 
         if self.who is None:
@@ -589,9 +589,9 @@ def load_answers(
 
 
 def _two_by_two(rows: Objects) -> Objects | None:
-    """The answer of each triplet, where all are odd-one-out or most-central choices, two by two.
+    """The answer of each triplet, if rows are odd-one-out or most-central choices, two rows each.
 
-    Files of such choices hold nothing else, so it is all rows or none.
+    Files of such choices have no other rows, so that all rows are pairs, or none.
     """
     if len(rows) % 2:
         return None
@@ -645,7 +645,7 @@ def _may_be_very_many(answers: Any) -> bool:
 
 
 def blocks_of(answers: Any) -> Iterator[Any] | None:
-    """The blocks of something that has some and nothing else: an iterator, a list of arrays."""
+    """The blocks of an iterator, or of a list of arrays; None for all other forms."""
     if isinstance(answers, list | tuple):
         are = bool(answers) and all(getattr(block, "ndim", 0) == 2 for block in answers)
     else:  # tables, trials and triplets can be counted; what only yields cannot

@@ -87,7 +87,7 @@ class _PositionsEstimator(
 
 
 class _TripletEstimator(_PositionsEstimator):
-    """What all embedders of triplets share."""
+    """The base of all estimators that take triplets."""
 
     _rates_people = False
     n_contradictions_: int | None
@@ -114,13 +114,13 @@ class _TripletEstimator(_PositionsEstimator):
             array, as of cblearn, counts at (i, j, k) the answers that j is nearer to i than k is,
             less those that k is.
         y
-            One answer a question: True or 1 where a is nearer, False, 0 or -1 where b is.
+            One answer for each question: True or 1 if a is nearer, False, 0 or -1 if b is.
         sample_weight
-            One non-negative number a triplet.
+            One non-negative number for each triplet.
         people
-            Who gave each answer, for `nearer.OrdinalEmbedding`, which rates them.
+            The person of each answer, for `nearer.OrdinalEmbedding`, which rates people.
         init, n_objects
-            Where given, they go before the constructor's.
+            They replace those of the constructor.
         """
         if people is not None and not self._rates_people:
             rule = f"{type(self).__name__} counts everybody's answers the same"
@@ -146,7 +146,7 @@ class _TripletEstimator(_PositionsEstimator):
         return self._keep(found, float(loaded.weights.sum()))
 
     def transform(self, triplets: ArrayLike) -> Any:
-        """Return the positions found; triplets are not looked at, pipelines pass them."""
+        """Return the positions; `triplets` are ignored, but pipelines pass them."""
         check_is_fitted(self, "embedding_")
         return self._returned()
 
@@ -238,7 +238,7 @@ _DOCUMENTATION = """{summary}
     n_components
         Dimension of the positions.
     n_init
-        How many starts; the one with the smallest loss is kept.
+        How many starts; the fit with the smallest loss is the result.
     init
         ``"above"`` starts in a few more dimensions and reduces them, ``"random"`` starts from a
         random cloud; or an array.
@@ -257,11 +257,11 @@ _DOCUMENTATION = """{summary}
     embedding_
         ``(n_objects, n_components)`` positions.
     objects_
-        What the objects are called, where answers were about names; else None.
+        The names of the objects, if answers were about names; else None.
     stress_
         The sum of the losses of all answers, each times its weight.
     n_iter_, converged_
-        Steps of the optimiser, of all stages, and whether it ended by itself.
+        Steps of the optimiser in all stages, and whether it converged before `max_iter`.
     n_contradictions_
         How many questions have both answers.
 
@@ -370,7 +370,7 @@ class TSTE(_LossEstimator):
 
 @dataclass(eq=False, repr=False)
 class OrdinalEmbedding(_TripletEstimator):
-    """Positions from any answers, exact or noisy, with nothing to choose but the dimension.
+    """Positions from any answers, exact or noisy; the dimension is the only choice to make.
 
     This is ``nearer.fit(..., method="noisy")``.
 
@@ -384,9 +384,9 @@ class OrdinalEmbedding(_TripletEstimator):
     embedding_, objects_, stress_, n_iter_, converged_, n_contradictions_
         As in `SOE`; `stress_` is the negative log-likelihood.
     people_
-        Where it is known who answered, a table of them: see `nearer.Embedding`.
+        A table of the people, if they are known: see `nearer.Embedding`.
     noise_
-        Estimated share of answers that are wrong for no reason the distances give.
+        Estimated lapse rate: the share of wrong answers that near ties do not explain.
     fit_
         The `nearer.fitting.posterior.Posterior`: positions, covariances, noise.
     held_out_accuracy_
@@ -631,7 +631,7 @@ class OrdinalBasis(_PositionsEstimator):
     basis_
         The whole `nearer.algorithms.Basis`: rankings, triplets, why it stopped.
     n_comparisons_, n_rounds_
-        What was asked, and in how many rounds.
+        The number of questions, and of rounds.
 
     Examples
     --------

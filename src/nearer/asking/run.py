@@ -111,8 +111,8 @@ def run(
     objects
         What the objects are: names, texts, paths. The oracle then gets tuples ``(head, a, b)``.
     budget
-        How many comparisons may be put to the oracle. An algorithm that runs out returns its
-        best so far, or `nearer.errors.BudgetSpent` is raised where it has nothing.
+        The largest number of comparisons. A strategy that runs out of it returns its best result
+        so far, or `nearer.errors.BudgetSpent` is raised if there is none.
     memory
         Answers that need not be asked again; new answers are added as they come.
     journal
@@ -123,13 +123,13 @@ def run(
         What else identifies the run: a journal begun with other values is refused.
     progress
         Called whenever answers have arrived, with the number of comparisons and of rounds so far;
-        where calls cost anything or are limited, also with the money spent and the calls made.
+        if calls have a price or a limit, also with the money spent and the calls made.
     workers
         How many threads call the oracle at the same time; or a `concurrent.futures.Executor`.
     max_in_flight
-        How many calls may be in flight at once; 16 for async oracles and executors.
+        The largest number of calls in flight; 16 for async oracles and executors.
     block_size
-        How many questions go into one call. None: one if several calls are made at once, the
+        The number of questions in one call. None: one if several calls are made at once, the
         whole round otherwise.
     retry, retries, pause
         Exceptions after which a call is made again, how often (5), and the seconds before the
@@ -140,7 +140,7 @@ def run(
         A function from the questions of a call to its price, and what may be spent in all,
         including what a journal says was spent.
     max_calls
-        How many calls may be made in all, retries included.
+        The largest number of calls, retries included.
 
     Examples
     --------
@@ -269,12 +269,12 @@ class Names:
 
     @property
     def digest(self) -> str:
-        """A few letters that other objects, or the same in another order, do not have."""
+        """A hash of the objects and their order."""
         words = "\0".join(map(str, self.objects))
         return f"{len(self.objects)} objects, {hashlib.sha256(words.encode()).hexdigest()[:16]}"
 
     def tuples(self, questions: Questions) -> list[tuple[Any, ...]]:
-        """Questions as the oracle gets them; the query of a screen that has none is None."""
+        """Questions as the oracle gets them; None stands for the query if a screen has none."""
         return [_named(row, self) for row in np.asarray(questions).tolist()]
 
 
@@ -285,7 +285,7 @@ def _named(question: Sequence[int], names: Names | None) -> tuple[Any, ...]:
 
 
 def as_names(objects: Any) -> tuple[int, Names | None]:
-    """How many objects there are, and their names where they have some."""
+    """How many objects there are, and their names if they have any."""
     if isinstance(objects, str | bytes) or not hasattr(objects, "__len__"):
         return checks.n_objects(objects), None
     if isinstance(objects, set | frozenset) or getattr(objects, "ndim", 1) != 1:
@@ -364,7 +364,7 @@ class _Caller:
             await asyncio.sleep(seconds)
 
     def finish(self, work: Coroutine[Any, Any, None]) -> None:
-        """Have work done that makes calls."""
+        """Run a coroutine that makes calls to its end."""
         if self.inline:
             with suppress(StopIteration):
                 while True:
@@ -376,7 +376,7 @@ class _Caller:
             raise RuntimeError("the call was cancelled before it had an answer") from error
 
     def close(self) -> None:
-        """Cancel the calls in flight. An executor stays open: it belongs to the caller."""
+        """Cancel the calls in flight. An executor stays open, since the caller made it."""
         if self.inline:
             return
         with suppress(TimeoutError):  # a call blocks the loop: its thread is left behind
@@ -416,7 +416,7 @@ class DaemonThreads(Executor):
 
 
 class _Costs:
-    """What was spent, by a journal before this run too, and whether another call may be made."""
+    """The money spent, also earlier with this journal, and whether another call may be made."""
 
     def __init__(self, how: Dispatch, journal: Journal | None) -> None:
         self._price, self._max_cost = how.get("cost"), how.get("max_cost")
@@ -468,7 +468,7 @@ class _Costs:
 
 
 class _Dispatcher:
-    """Has the rounds of a run answered by an oracle, which may call the objects by names."""
+    """Carries the rounds of a run to an oracle, with the names of objects if they have any."""
 
     def __init__(
         self,
@@ -511,7 +511,7 @@ class _Dispatcher:
         raise AssertionError("a round was left unanswered")
 
     def answer(self, questions: Questions) -> Said:
-        """Have a round answered; `BudgetSpent` holds the first part if a limit is reached."""
+        """The answers of a round; `BudgetSpent` has the first of them if a limit is reached."""
         sheet = self._sheet = RoundAnswers(questions)
         self._arrived: list[Call] = []
         self._failure: Exception | None = None
@@ -553,11 +553,11 @@ class _Dispatcher:
             if call is None:
                 return
             self._arrived.append(call)
-            await asyncio.sleep(0)  # others may have arrived meanwhile, and are kept with it
+            await asyncio.sleep(0)  # what has arrived meanwhile is stored with it
             self._keep()
 
     async def _ask(self, rows: Objects, questions: Questions) -> Call | None:
-        """The answers to some questions, after as many calls as may be; None: no money is left."""
+        """The answers to some questions, called again as `retries` allow; None: no money left."""
         named = questions if self.names is None else self.names.tuples(questions)
         price, total = self.costs.price(named), 0.0
         if self._failure is not None or not self.costs.allow(price):
@@ -583,7 +583,7 @@ class _Dispatcher:
         return Call(rows, questions, answers, getattr(returned, "by", None), tries, total)
 
     def _keep(self) -> None:
-        """Keep the answers that have arrived: in the journal first, then for the strategy."""
+        """Store the answers that have arrived in the journal, then hand them to the strategy."""
         calls, self._arrived = self._arrived, []
         if not calls:
             return
@@ -664,11 +664,11 @@ class Session(Generic[T]):
 
     @property
     def triplets(self) -> Objects:
-        """All answers told so far, as ``(head, near, far)``."""
+        """All answers so far, as rows ``(head, near, far)``."""
         return self._memory.triplets
 
     def tell(self, questions: Questions, answers: Any) -> None:
-        """Take answers, open ones or others; the first answer to a question is kept.
+        """Take answers to open questions or others; the first answer to a question counts.
 
         Answers to questions that were not asked are used if the strategy comes to need them.
         """
@@ -679,7 +679,7 @@ class Session(Generic[T]):
             )
         answers = as_answers(answers, questions)
         self._memory.add(questions, answers)
-        unsure = Memory()  # questions answered by "don't know"; the side noted here means nothing
+        unsure = Memory()  # questions answered by "don't know"; their stored side has no meaning
         unsure_too = unsure_rows(answers)
         unsure.add(questions[unsure_too], np.zeros_like(np.ma.getdata(answers)[unsure_too]))
         rows, asked = self._sheet.open_rows()
