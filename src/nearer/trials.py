@@ -4,9 +4,9 @@ There are four tasks. *near*: a query and m objects, choose the k most like it, 
 with k = 1 and m = 2 this is a comparison. *odd-one-out*: which of the shown does not belong.
 *most-central*: which of them is most like the others. *pairs*: which of some pairs are most alike.
 
-A trial in which nobody could decide has nothing chosen: it says that what was shown is about a tie.
-`Triplets` are a view of trials as rows (head, near, far), with a `Report` of what was read and what
-the triplets are like.
+A trial in which the person could not decide has nothing chosen: it is evidence of a near tie.
+`Triplets` are a view of trials as rows (head, near, far), with a `Report` on the file and on the
+triplets.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MOST_SORTED = 10_000_000  # answers; sorting more would take longer than a fit o
 
 @dataclass(frozen=True)
 class Task:
-    """What a screen asks for.
+    """The task of a screen: how many objects are chosen of how many.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Task:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether it is the smallest one: which of two is nearer to the query."""
+        """Whether the task is a comparison: which of two objects is nearer to the query."""
         return self.kind == "near" and self.shown == 2
 
 
@@ -92,16 +92,16 @@ class Trials(Shown):
     Attributes
     ----------
     kind
-        What all of them are: one of ``"near"``, ``"odd-one-out"``, ``"most-central"``, ``"pairs"``.
+        The task, one of ``"near"``, ``"odd-one-out"``, ``"most-central"``, ``"pairs"``.
     query
         ``(t,)`` the object that the shown ones are compared with; −1 where there is none.
     shown
         ``(t, m)`` objects, those of a shorter row followed by −1; for ``"pairs"`` two a pair.
     chosen
-        ``(t, m)`` for each object shown (each pair): 0 where it was not chosen, else 1, or its
-        place 1, 2, … where the chosen were ranked.
+        ``(t, m)`` for each object shown (each pair): 0 if it was not chosen, else 1, or its
+        rank 1, 2, … if the chosen were ranked.
     wanted
-        ``(t,)`` how many were to be chosen, also where nobody could decide; one number for all, or
+        ``(t,)`` how many were to be chosen, also in undecided trials; one number for all, or
         None: as many as were chosen.
     ranked
         Whether the order of the chosen counts.
@@ -147,7 +147,7 @@ class Trials(Shown):
         self.__dict__.update(given)
         _check(self)
 
-    # --- made from ------------------------------------------------------------------------------
+    # --- ways to make them ----------------------------------------------------------------------
 
     @classmethod
     def near(
@@ -159,9 +159,9 @@ class Trials(Shown):
         ranked: bool = False,
         **also: Any,
     ) -> Trials:
-        """A query, the objects shown, and those chosen of them: in order where `ranked`.
+        """A query, the objects shown, and those chosen of them, in order if `ranked`.
 
-        `chosen` are objects, or booleans, one for each object shown; None: nobody could decide.
+        `chosen` are objects, or booleans, one for each object shown; None: undecided.
         """
         rows, places = _rows(shown, chosen, ranked)
         asked = np.asarray(query, dtype=np.int64)
@@ -237,7 +237,7 @@ class Trials(Shown):
         rows, places = _rows(shown, listed, False)
         return cls(kind, np.full(len(rows), -1), rows, places, **also)
 
-    # --- what it says ---------------------------------------------------------------------------
+    # --- their properties -----------------------------------------------------------------------
 
     def to_frame(self) -> Any:
         """A pandas frame, one row a trial: ``query``, ``shown``, ``chosen``, and what is known."""
@@ -272,7 +272,7 @@ class Trials(Shown):
 
     @property
     def n_objects(self) -> int:
-        """How many objects there are, as far as one can see from names or numbers."""
+        """The number of names, or one more than the largest number."""
         if self.names is not None:
             return len(self.names)
         return int(max(self.query.max(initial=-1), self.shown.max(initial=-1))) + 1
@@ -296,7 +296,7 @@ class Trials(Shown):
 
     @property
     def task(self) -> Task | None:
-        """What all trials ask for; None where they differ."""
+        """The task of all trials; None if there are several."""
         sizes = np.unique(np.stack([self.wanted, self.n_shown], axis=1), axis=0)
         if len(sizes) != 1:
             return None
@@ -313,7 +313,7 @@ class Trials(Shown):
         return self.with_fields(**{k: None if v is None else v[rows] for k, v in values.items()})
 
     def with_fields(self, **fields: Any) -> Trials:
-        """The same trials with other fields, which are known to be sound and not checked again."""
+        """The same trials with other fields, which are not checked again."""
         other = copy.copy(self)
         other.__dict__.update(fields)
         return other
@@ -326,12 +326,12 @@ class Trials(Shown):
         return self.with_fields(query=query, shown=shown, names=names)
 
     def triplets(self) -> tuple[Objects, Objects]:
-        """Everything that can be said by triplets, and the trial that each comes from.
+        """All triplets that follow from the trials, and the trial that each comes from.
 
-        What was chosen is nearer to the query than what was not, or what was ranked after it. The
-        two that stay without the odd one are nearer to each other than to it; the most central is
-        nearer to the others than they are to each other. Two pairs make a triplet where they share
-        an object. Triplets of one trial are not independent: a fit of the trials knows that.
+        A chosen object is nearer to the query than one that was not chosen, or was ranked after it.
+        The two objects beside the odd one are nearer to each other than to it; the most central one
+        is nearer to the others than they are to each other. Two pairs make a triplet if they share
+        an object. Triplets of one trial are not independent, which a fit to the trials allows for.
         """
         if self.are_comparisons:
             rows, second, decided = self.questions[:, :3], self.chosen[:, 1] > 0, self.decided
@@ -363,7 +363,7 @@ class Trials(Shown):
 
 
 def _rows(shown: Any, chosen: Any, ranked: bool) -> tuple[Objects, NDArray[np.int64]]:
-    """Padded rows of what was shown, and the place of each among the chosen."""
+    """Padded rows of the objects shown, and the rank of each among the chosen."""
     lists = [list(row) for row in shown]
     width = max(map(len, lists), default=0)
     rows = np.full((len(lists), width), -1, dtype=np.int64)
@@ -418,12 +418,12 @@ def _check(trials: Trials) -> None:
             )
 
 
-# --- triplets, and what they are like -----------------------------------------------------------
+# --- triplets, and a report on them -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Report:
-    """What was read, what was left out, and what the triplets are like.
+    """What was read from a file, what was left out, and properties of the triplets.
 
     Attributes
     ----------
@@ -515,7 +515,7 @@ class Report:
         return "\n".join([*lines, *self.assumptions()])
 
     def assumptions(self) -> list[str]:
-        """What the user should check: what was assumed, and names that may mean one object."""
+        """Assumptions that the user should check, and names that may mean one object."""
         found = []
         if self.alike:
             pairs = _some([" and ".join(map(repr, names)) for names in self.alike])
@@ -536,9 +536,9 @@ class Triplets:
     Attributes
     ----------
     trials
-        The `nearer.Trials` that the triplets stand for; a fit takes these.
+        The `nearer.Trials` behind the triplets; `nearer.fit` uses these.
     report
-        What was read and left out, and what the triplets are like; print it.
+        The `Report` on the file and the triplets; print it.
 
     Examples
     --------
@@ -568,7 +568,7 @@ class Triplets:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What objects 0 … n−1 are called."""
+        """The names of objects 0 … n−1, as texts."""
         return tuple(map(str, self.trials.names or range(self.n_objects)))
 
     @property
@@ -583,12 +583,12 @@ class Triplets:
 
     @property
     def people(self) -> NDArray[Any] | None:
-        """Who gave each answer; "" where nobody is named, None where the source does not say."""
+        """The person of each answer, "" for an unknown one; None if the source has no people."""
         return None if self.trials.people is None else self.trials.people[self._rows[1]]
 
     @property
     def seconds(self) -> Floats | None:
-        """How long each answer took, nan where that is not known; None: the source is silent."""
+        """How long each answer took, nan if unknown; None if the source has no times."""
         return None if self.trials.seconds is None else self.trials.seconds[self._rows[1]]
 
     def __len__(self) -> int:
@@ -609,7 +609,7 @@ def examine(
     persons: int = 0,
     **known: Any,
 ) -> Report:
-    """Report on triplets; what only their reader can know is passed in."""
+    """Report on triplets; the reader of the file passes what it has left out and assumed."""
     keys, mirrored = pack(triplets)
     _, question, asked = np.unique(keys, return_inverse=True, return_counts=True)
     against = np.bincount(question, weights=mirrored, minlength=len(asked)).astype(np.int64)

@@ -1,9 +1,9 @@
 """`nearer.adaptive`: positions and dimension from as few comparisons as they take.
 
-docs/adaptive.md tells the method: random questions first, then in each round the questions that
-tell most given the posterior (`nearer.fitting.belief`, `nearer.algorithms.choose_questions`), until
-Kendall's τ is expected to be `quality`, or a limit is reached. Of more than `TOGETHER` objects a
-random core is treated so, and the others are placed among it, side by side.
+docs/adaptive.md describes the method: random questions first, then in each round the most
+informative questions given the posterior (`nearer.fitting.belief`,
+`nearer.algorithms.choose_questions`), until Kendall's τ is expected to be `quality`, or a limit is
+reached. With more than `TOGETHER` objects a random core is embedded so, and the others are placed.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from nearer.trials import Task, Trials
 
 Expected = float | Literal["auto"]
 
-# Up to so many objects are fitted together, half as many of more: the time that a fit takes against
-# the accuracy of what is placed among fewer. `python -m benchmarks scale` shows both.
+# Up to so many objects are fitted together; with more, the core has half as many. A larger core
+# takes more time, a smaller one is less accurate: `python -m benchmarks scale` shows both.
 TOGETHER = 1000
-# Of the learning curve: answers so far, those predicted, rightly, and their log-likelihood.
+# A point of the learning curve: answers so far, predictions, right ones, their log-likelihood.
 _Point = tuple[int, int, float, float]
 
 
@@ -68,17 +68,17 @@ def adaptive(
     n_objects
         How many objects there are, at least 3.
     budget
-        At most so many questions: comparisons, or screens. None: as many as it takes, at most
-        2·(d + 1)·n·log2 n comparisons in d dimensions, counted up to seven, for each bit that an
+        The largest number of questions: comparisons, or screens. None: as many as `quality` needs,
+        at most 2·(d + 1)·n·log2 n / C comparisons in d ≤ 7 dimensions, with C the bits that an
         answer carries.
     noise
-        How often answers are thought to be wrong; where the search begins, the answers decide.
-        ``"auto"``: never.
+        A first guess of the share of wrong answers, which is then estimated from the answers.
+        ``"auto"``: none.
     n_components
         Dimension of the positions; None chooses it from held-out answers.
     quality
-        Stop when Kendall's τ between predicted and true distances from a head is expected to be
-        this; 1: never, the budget is spent.
+        The run stops when Kendall's τ between predicted and true distances from a head is expected
+        to be this; 1: the run goes on until the budget is spent.
     task
         What is asked: ``"1 of 2"`` comparisons; ``"2 of 8"`` and the like screens, rows (query,
         eight shown) answered by rows of booleans; ``"odd-one-out"``, query −1. See `nearer.Task`.
@@ -89,7 +89,7 @@ def adaptive(
         How many questions are asked at a time. None: as many as there are objects, or 6 % of the
         answers so far; of a budget at most a twentieth; of screens one for every two objects.
     keep_triplets
-        False: where objects are placed among a core, the answers about them are not kept.
+        False: if objects are placed among a core, the answers about them are not stored.
     begun_with
         The budgets that a run had before: they set the size of rounds, so that it goes on with
         the questions that were asked.
@@ -131,7 +131,7 @@ def adaptive(
 
 @dataclass(frozen=True)
 class _How:
-    """What was asked for, and the source of all choices."""
+    """The options of a run, and its source of randomness."""
 
     n_components: int | None
     noise: float
@@ -141,7 +141,7 @@ class _How:
     rng: np.random.Generator
 
     def size(self, source: _Comparisons | _Screens, asked: int, budget: int | None) -> int:
-        """How many questions the next round has; as many as before while earlier budgets last."""
+        """The size of the next round; the same as before while earlier budgets last."""
         begun = [most for most in self.begun_with if most is None or most > asked]
         paced = begun[0] if begun else budget
         most = source.most(asked)
@@ -181,7 +181,7 @@ class _Comparisons:
         belief.learn(rows, weights=weights)
 
     def results(self) -> tuple[Objects, Objects, dict[str, Any]]:
-        """What was answered, all objects that were asked about, and details."""
+        """The triplets, all objects that were asked about, and details."""
         seen, triplets = self._record.weighted[0], self._record.triplets  # "don't know", too
         return triplets, seen, {} if len(triplets) else {"n_decided": 0}
 
@@ -216,12 +216,12 @@ class _Screens:
 
 
 def _limit(belief: Belief) -> int:
-    """Comparisons that are enough in as many dimensions and with as many errors as it seems."""
+    """The number of comparisons that is enough in the estimated dimension and with its errors."""
     n, d = belief.fit.positions.shape
     wrong = 0.0
     if belief.held_out is not None and not belief.is_exact:
         wrong = float(np.clip(1 - belief.held_out.accuracy, 1e-6, 0.5))
-    if wrong > MOST_WRONG:  # hardly better than a coin: more answers would tell no more
+    if wrong > MOST_WRONG:  # hardly better than a coin: more answers would not help
         wrong = 0.0
     return int(n * most_questions(n, d, wrong))
 
@@ -276,8 +276,8 @@ def _core_and_others(
     size, objects = TOGETHER // 2, how.rng.permutation(n)
     first = how.begun_with[0] if how.begun_with else budget
     half = None if first is None else max(1, first // 2)
-    # Half of the budget is the core's whole one. Its errors and those of the objects placed among
-    # it add up, so that each gets half of what the quality allows.
+    # The core gets half of the budget. Its errors and those of the objects placed among it add up,
+    # so that each may have half of the errors that the quality allows.
     paced = replace(how, begun_with=(), quality=(1 + how.quality) / 2)
     core = yield from renumbered(_ask(size, _Comparisons(size, None), half, paced), objects)
     if budget is None:

@@ -1,4 +1,4 @@
-"""Choose the questions, comparisons or screens, whose answers tell most about the positions.
+"""Choose the most informative questions: comparisons or screens.
 
 docs/adaptive.md gives the information F·v of a comparison. *Drawing* questions in proportion to its
 square, rather than taking the best, keeps the many questions of a round from all asking the same
@@ -37,16 +37,16 @@ from nearer.trials import Task, Trials
 Askable = Callable[[Questions], Answers]
 
 # `python -m benchmarks sensitivity` and `choices` show what comes of them.
-RANDOM_SHARE = 0.1  # honest predictions against questions that teach more
-FIRST = 5  # questions an object that are random before any is chosen by what are guesses
-CANDIDATES = 200  # drawn for each question that is asked: time against what it tells
-_POOL = 3  # times what a screen shows, from which it is built: like against poor screens
+RANDOM_SHARE = 0.1  # unbiased predictions against more informative questions
+FIRST = 5  # random questions for each object before any is chosen
+CANDIDATES = 200  # for each question that is asked: time against information
+_POOL = 3  # times the size of a screen, from which it is built: similar against poor screens
 GROWTH = 0.06  # the next round as a share of the questions so far: comparisons against rounds
 MOST_WRONG = 0.35  # more errors count as so many: the limit is 15 times that without
 _COUNTED = 7  # dimensions that the limit grows with: time where no dimension fits
 _MOST = 2.0  # questions for each bit that positions hold in d + 1 dimensions: the limit
 # Time and memory alone
-_AT_ONCE = 1 << 18  # candidates drawn, and kept
+_AT_ONCE = 1 << 18  # candidates that are drawn, and stored
 _WORTHWHILE = 0.02  # share of new questions below which drawing more is not worth the time
 
 
@@ -180,7 +180,7 @@ class Candidates:
                 break
             size = _AT_ONCE
         found = found[rng.permutation(len(found))]
-        # What is hard to find is kept; elsewhere new questions are as good.
+        # Questions that `askable` allows are stored, since they may be rare.
         self._pool = found[:0] if self._askable is None else found[:_AT_ONCE]
         return found[:count]
 
@@ -204,24 +204,24 @@ def _allowed(askable: Askable | None, questions: Questions) -> Answers:
 
 
 def most_questions(n: int, d: int, wrong: float) -> float:
-    """Comparisons that are enough for an object among n in d dimensions, with errors."""
+    """The largest number of comparisons for each of n objects in d dimensions, with errors."""
     return float(_MOST * (min(d, _COUNTED) + 1) * np.log2(n) / _capacity(wrong))
 
 
 def expected_questions(n: int, d: int, wrong: float, quality: float) -> float:
-    """Comparisons that an object among n in d dimensions is expected to take."""
+    """The expected number of comparisons for each of n objects in d dimensions, with errors."""
     bits = -float(np.log2(max(1 - quality, 1 / n**2)))
     # 1.1 were measured where objects are fitted together, 1.5 where they are placed.
     return min(most_questions(n, d, wrong), 1.2 * (d + 1) * bits / _capacity(wrong))
 
 
 def default_budget(n_objects: int) -> int:
-    """Comparisons for methods that know no end of their own: 8.5·n·log2 n, as the paper spends."""
+    """Comparisons for methods without a stopping rule: 8.5·n·log2 n, as in the paper."""
     return int(8.5 * n_objects * np.log2(n_objects))
 
 
 def _capacity(wrong: float) -> float:
-    """The bits that an answer carries at most."""
+    """The most bits that an answer can carry."""
     p = np.array([min(wrong, MOST_WRONG), 1 - min(wrong, MOST_WRONG)])
     return 1 + float(np.sum(p * np.log2(np.maximum(p, 1e-12))))
 
@@ -230,7 +230,7 @@ def _capacity(wrong: float) -> float:
 
 
 def expected_information(fit: Posterior, screens: Questions, task: Task) -> Floats:
-    """What the answer to each screen is expected to tell, in nats."""
+    """The expected information of the answer to each screen, in nats."""
     rows = np.asarray(screens)
     said = np.zeros((len(rows), task.shown), dtype=np.bool_)
     said[:, : task.choose] = True
@@ -264,7 +264,7 @@ class ScreenSource:
         random: list[bool] = []
         vain = 0  # draws since the last new screen
         while (missing := count - len(found)) and vain < CANDIDATES:
-            blind = n_random - sum(random)  # one that may not be asked makes way for another
+            blind = n_random - sum(random)  # one that may not be asked is replaced by another
             rows = [self._random(rng) for _ in range(blind)]
             rows += self._chosen(fit, missing - blind, rng)
             new = self._new(rows)

@@ -1,13 +1,13 @@
-"""What is believed from answers that keep coming: a fit, its noise and its dimension.
+"""A belief is a fit with its noise and dimension, which is updated as answers come.
 
-New answers are fitted from where the last fit ended. Whenever there are half as many answers more
-than last time, the belief is *reviewed*: fits from nothing compete with the present one, the
-noise is tuned, and, where the dimension is not given, one dimension more and one fewer are tried.
+New answers are fitted from the present positions. Whenever the number of answers has grown by half,
+the belief is *reviewed*: fits from random starts compete with the present one, the noise is tuned,
+and, if the dimension is free, one dimension more and one fewer are tried.
 The curve, logistic or t, is the one under which held-out answers are more likely.
 
-docs/adaptive.md has the equations, also of the τ that is expected. Each object's covariance holds
-the others fixed, which makes variances too small, but positions err less than the noise model
-fears: ``python -m benchmarks quality`` shows the expected τ beside the true one.
+docs/adaptive.md has the equations, also of the expected τ. Each object's covariance holds the
+others fixed, which makes variances too small, but positions have smaller errors than the noise
+model predicts: ``python -m benchmarks quality`` shows the expected τ beside the true one.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ from nearer.trials import Trials
 # `python -m benchmarks sensitivity` halves and doubles this.
 _GROWTH = 1.5  # of the answers until the next review: time against noise that is out of date
 _FIRST_DIMENSION = 2  # to begin at
-# Near pairs may be in the wrong order so many times as often as all pairs: neighbours that are
-# missed against questions (`python -m benchmarks sizes`)
+# Near pairs may be in the wrong order so many times as often as all pairs: missed neighbours
+# against the number of questions (`python -m benchmarks sizes`).
 _NEAR = 3.5
 
 
@@ -167,21 +167,21 @@ class Belief:
 
     @property
     def probabilities(self) -> dict[int, float]:
-        """Dimension → how probable it is, where the belief chooses its dimension."""
+        """Dimension → its probability, if the belief chooses its dimension."""
         return self.judge.probabilities(self.most_possible) if self._free else {}
 
     @property
     def span(self) -> tuple[int, int]:
-        """The dimensions that the answers cannot tell apart; the given one where it was given."""
+        """The range of dimensions that remain possible; a fixed dimension alone."""
         if not self._free:
             return self.dimension, self.dimension
-        if not self.fit.positions.any():  # all in one place, or nothing known
+        if not self.fit.positions.any():  # all objects coincide, or there are no answers
             return 1, self._most
         return self.judge.span(self.probabilities)
 
     @property
     def evidence(self) -> dict[int, Any]:
-        """Dimension → how probable it is, and how well it predicted held-out answers."""
+        """Dimension → its probability, and how well it predicted held-out answers."""
         chances = self.probabilities
         found: dict[int, Any] = {d: {"probability": chances[d]} for d in sorted(chances)}
         for d, tried in sorted(self._tried.items()):
@@ -195,7 +195,7 @@ class Belief:
 
     @property
     def error_rate(self) -> float:
-        """Share of the answers that depart from the positions; one half before there are any."""
+        """Share of the answers that the positions violate; one half before there are any."""
         if not len(self.answers):
             return 0.5
         wrong = 1 - self.answers.forecast(self.fit).right
@@ -204,7 +204,7 @@ class Belief:
 
     @property
     def may_lack_dimensions(self) -> bool:
-        """Whether the truth has more dimensions than the fit rather than not."""
+        """Whether the true dimension is probably larger than that of the fit."""
         chances = self.probabilities
         return sum(chances[d] for d in chances if d > self.dimension) > 0.5
 
@@ -212,14 +212,14 @@ class Belief:
     def expected_tau(self) -> float:
         """Kendall's τ of distances from a head that is expected of the positions; 0: a guess.
 
-        It takes the dimension for right; see `may_lack_dimensions`. Where held-out answers ask for
-        a flatter curve than the fit's own, the positions are as much less sure as that; and where
-        they show lapses, which fits by the t curve do not take, each answer has told less.
+        It assumes that the dimension is right; see `may_lack_dimensions`. If held-out answers
+        support a flatter curve than the fit's own, the positions are less certain by as much. If
+        they show lapses, which fits with the t curve leave out, each answer carries less.
         """
         return self.expected_tau_of(self.fit)
 
     def expected_tau_of(self, fit: Posterior, between: Floats | None = None) -> float:
-        """The same of another fit to the same answers, and where people add these covariances."""
+        """The same for another fit to the same answers, plus covariances between people."""
         held = self.held_out
         if held is None or not held.beats_a_coin:
             return 0.0
@@ -251,7 +251,7 @@ class Belief:
 
     @property
     def times(self) -> NDArray[np.int64]:
-        """How many answers that count each row of the evidence stands for."""
+        """How many answers with a weight each row of the likelihood stands for."""
         counted = self.answers.row[self.weights > 0]
         return np.bincount(counted, minlength=len(self.answers))
 
@@ -259,7 +259,7 @@ class Belief:
     def right(self) -> Floats:
         """How far each answer was predicted, from 0 to 1, by a fit that had not seen it.
 
-        It is nan where none has, and for undecided trials.
+        It is nan for answers that were not predicted, and for undecided trials.
         """
         rows, held = np.full(len(self.answers), np.nan), self.held_out
         if held is not None:
@@ -268,13 +268,13 @@ class Belief:
 
     @property
     def expected(self) -> tuple[Objects, Floats]:
-        """All questions noted by `expect`, and their odds: what another belief needs to know."""
+        """All questions noted by `expect`, and their odds, to hand to another belief."""
         return unpack(self._keys), self._odds
 
     def expect(self, questions: Questions, odds: ArrayLike) -> None:
         """Note questions that were chosen, and how much likelier than at random each was.
 
-        Questions that are not noted count as random ones. What was noted first stays.
+        Questions that are not noted count as random ones. The first odds of a question stay.
         """
         if not len(questions):
             return
@@ -289,11 +289,11 @@ class Belief:
         return np.where(known, self._odds[place], 1.0) if len(self._keys) else np.ones(len(known))
 
     def predict(self, triplets: Objects) -> None:
-        """Note what the fit predicts of answers that it has not learned yet.
+        """Note the fit's predictions of answers that it has not learned yet.
 
-        Such predictions, made before their answers are learned, need no fit of their own. Those of
-        as many answers as a fold has give the curve by which the expected τ of exact answers is
-        computed: more would be steadier, and out of date.
+        Predictions that are made before their answers are learned need no further fit. The latest,
+        as many as a fold has answers, give the curve for the expected τ of exact answers: more
+        predictions would vary less, but would be out of date.
         """
         if len(triplets):
             noted = np.stack([moderate(*self.fit.margins(triplets)), 1 / self.odds(triplets)])
@@ -301,7 +301,7 @@ class Belief:
             self._predicted = np.hstack([self._predicted, noted])[:, -fold:]
 
     def learn(self, answers: ArrayLike | Trials, weights: ArrayLike | None = None) -> None:
-        """Take in all answers, old and new: rows (head, near, far), or `Trials` of any task."""
+        """Fit all answers, old and new: rows (head, near, far), or `Trials` of any task."""
         if not isinstance(answers, Trials):
             answers = np.asarray(answers)
         m = len(answers)
@@ -315,12 +315,12 @@ class Belief:
             self._review()
 
     def conclude(self, *, max_iter: int = 1000, tol: float = 1e-8) -> None:
-        """Look at everything once more, after the last answer, and fit to the end."""
+        """Review once more after the last answer, and fit until convergence."""
         self.review()
         self.fit = self._refit(self.fit, max_iter=max_iter, tol=tol)
 
     def review(self) -> None:
-        """Look at noise and dimension again, if answers have come since that was done."""
+        """Estimate noise and dimension again, if there are new answers since the last review."""
         if len(self.answers.row) > self._reviewed:
             self._review()
 
@@ -388,12 +388,12 @@ class Belief:
         return True
 
     def _hold_out_exactly(self, d: int, noise: Noise, known: HeldOut) -> HeldOut:
-        """Predictions by fits from those that are known, in as many dimensions and as wide."""
+        """Held-out predictions by fits in d dimensions that start from known ones."""
         starts = tuple(self._reshaped(X, d) for X in known.fits if X.any())
         return hold_out(self.answers, d, noise, starts=starts, rng=self._rng)
 
     def _widest(self, held: HeldOut) -> HeldOut:
-        """Predictions under a prior twice or half as wide, for as long as they become better."""
+        """Predictions under priors twice or half as wide, as long as they improve."""
         for factor in (heldout.STEP, 1 / heldout.STEP):
             best = held
             for other in along_priors(self.answers, held, factor):
@@ -409,7 +409,7 @@ class Belief:
         return self._less_probable_than(0.05) <= NEARLY
 
     def _less_probable_than(self, p: float, fit: Posterior | None = None) -> float:
-        """Share of the answers that a fit, the present one or another, calls less probable."""
+        """Share of the answers that are less probable than p under the present fit or another."""
         forecast = self.answers.forecast(self.fit if fit is None else fit)
         assert isinstance(forecast, MarginForecast)
         return float(np.average(expit(forecast.margins) < p, weights=self.answers.weights))
@@ -422,7 +422,7 @@ class Belief:
                 return None  # what satisfies all answers needs no further dimension
             held = self._hold_out_exactly(e, noise, self._tried[neighbour].best)
             self._tried[e] = Tuned({noise.prior: held})
-            if e > neighbour:  # misplaced objects pass each other where there is room, so come back
+            if e > neighbour:  # in more dimensions misplaced objects can pass each other
                 again = self._hold_out_exactly(neighbour, noise, held)
                 if again.score > self._tried[neighbour].best.score:
                     self._tried[neighbour] = Tuned({noise.prior: again})
@@ -433,7 +433,7 @@ class Belief:
 
     def _review_noisy(self) -> None:
         before, noise, d = self.held_out, self.fit.noise, self.dimension
-        if noise.bias:  # what exact answers would be like says nothing of noisy ones
+        if noise.bias:  # estimates for exact answers do not hold for noisy ones
             before, noise = None, self._plain
         self._tried = {}
         if self._free and before is None and self._most_carried(1) < d:
@@ -452,9 +452,9 @@ class Belief:
         self.held_out = held
 
     def _fit_anew(self, d: int, noise: Noise, fits: tuple[Floats, ...]) -> Posterior:
-        """The best of fits from the present one and from others, until the best is found twice.
+        """The best of fits from the present one and from others, until the best is reached twice.
 
-        `fits` are those of folds where they began from nothing: as good a start as a new one.
+        `fits` are those of folds that began from random starts, which are as good as new starts.
         """
         scale = min(1.0, noise.prior / self.fit.noise.prior)  # a wider prior asks for no wider map
         X = self._reshaped(self.fit.positions, d) * scale
@@ -487,7 +487,7 @@ class Belief:
             self._tried[d] = found
 
     def _tune(self, d: int, like: HeldOut) -> Tuned | None:
-        """Where a search goes on from what was found before."""
+        """The result of a search that starts from known fits."""
         fits = like.fits if like.fits[0].shape[1] >= d else ()
         starts = tuple(principal_axes(X, d) for X in fits)
         return tune(self.answers, d, like.noise, starts=starts, rng=self._rng)
@@ -527,7 +527,7 @@ class Belief:
         return settle(d, attempt, {d: tuned.best.pieces}, self._most_carried(d))
 
     def _most_carried(self, d: int) -> int:
-        """The most dimensions that the answers can carry; d at least."""
+        """The most dimensions for which there are enough answers; at least d."""
         carried = int(self.answers.total // (FEWEST * len(self.fit.positions)))
         return max(d, min(self._most, carried))
 

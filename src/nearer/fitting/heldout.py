@@ -1,10 +1,10 @@
 """Prior, lapse rate, sharpness and dimension from answers that a fit has not seen.
 
-docs/noise.md tells how answers are dealt into folds and weighed, docs/dimensions.md how probable
-each dimension is. A fit to the other folds predicts the margin of each held-out answer; one curve
-p = ε + (1 − 2ε)/(1 + exp(−βt)) turns margins into probabilities, and the two numbers of the curve
-are the ones that make the held-out answers most likely. Their mean log-likelihood is the *score* of
-a prior or a dimension. It counts all answers alike, chosen ones too: weights would waste most.
+docs/noise.md describes folds and weights, docs/dimensions.md the probability of each dimension. A
+fit to the other folds predicts the margin of each held-out answer; one curve
+p = ε + (1 − 2ε)/(1 + exp(−βt)) turns margins into probabilities, and its two parameters maximise
+the likelihood of the held-out answers. Their mean log-likelihood is the *score* of a prior or a
+dimension. All answers have the same weight in it, since weights of 1/odds would waste most of them.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ from nearer.questions import Floats, Objects, Questions, scattered
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
 FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more take more time
 STEP = 2.0  # factor from one prior to the next: time
-# Standard errors by which two settings may differ and count as equally good: of priors so close to
-# the best the strongest is taken (Breiman et al. 1984), and one dimension more must gain more.
+# Two settings that differ by at most so many standard errors count as equally good: of the priors
+# so close to the best the smallest is used (Breiman et al. 1984), and a dimension must gain more.
 SAME = 1.0
-# At which answers are little more than guesses; few answers about many objects may ask for less
-# (`python -m benchmarks choices --cells alone`).
+# With this prior width answers are little more than guesses; few answers about many objects may
+# support a smaller one (`python -m benchmarks choices --cells alone`).
 LEAST_PRIOR = 0.5
-# Answers without errors have a prior wider than those of noise; the widest takes time.
+# Prior widths of exact answers are larger than those of noisy ones; a larger upper end takes time.
 EXACT_PRIORS = STEP * WEAK_PRIOR, WEAK_PRIOR * EXACT_PRIOR
 FLATTEST = 0.05  # sharpness of predictions that are all but guesses
-SAME_LAPSE = 0.5 / math.sqrt(QUESTIONS)  # to which so many answers settle a rate
+SAME_LAPSE = 0.5 / math.sqrt(QUESTIONS)  # the standard error of a rate from so many answers
 _FAR = 1 << 16  # terms that make a fold worth sending elsewhere: about a second of passes
 _TRIED = (2.63, 1.14, -0.12)  # a, b and c of docs/dimensions.md
 _UNTRIED = (0.64, -0.08)  # a' and c' there
-_MOST_TOLD = 40.0  # √N; hardly any answers that `dimension_fit` had told more
+_MOST_ROOT = 40.0  # of √N; hardly any answers in `dimension_fit` carried more information
 _SURE = 0.95  # probability of the range of dimensions that is reported
 
 
@@ -72,8 +72,8 @@ class HeldOut:
     forecast: MarginForecast | ChoiceForecast
     log_likelihood: Floats  # of each under `own_curve`
     counts: Floats  # how often each was given, one on average
-    weights: Floats  # how much each would count among random questions, one on average
-    piece: NDArray[np.int64]  # the same number where they are about the same three objects
+    weights: Floats  # 1/odds of each question, one on average
+    piece: NDArray[np.int64]  # answers about the same three objects have the same number
     noise: Noise  # what the fits behind them assumed
     curve: Curve  # for random questions
     own_curve: Curve  # for the questions asked
@@ -81,7 +81,7 @@ class HeldOut:
 
     @cached_property
     def pieces(self) -> Floats:
-        """Log-likelihood of the answers about the same three objects, which tell the same."""
+        """Log-likelihoods, summed over dependent answers: those about the same three objects."""
         return np.asarray(np.bincount(self.piece, self.counts * self.log_likelihood), np.float64)
 
     def advantage(self, other: HeldOut) -> float:
@@ -95,13 +95,13 @@ class HeldOut:
 
     @property
     def fitted_noise(self) -> Noise:
-        """What fits then assume; by the t curve, and where objects have a bias, no lapses."""
+        """The noise for further fits, without lapses if there is a t curve or a bias of objects."""
         lapse = 0.0 if self.noise.tail or self.noise.bias else self.own_curve.lapse
         return replace(self.noise, lapse=lapse)
 
     @property
     def effective_share(self) -> float:
-        """Share of equally weighted answers that would tell as much; 1 for random questions."""
+        """Effective sample size as a share of the answers; 1 for random questions."""
         return float(self.weights.sum() ** 2 / (self.weights**2).sum() / len(self.weights))
 
     @property
@@ -123,31 +123,31 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was predicted under each prior that was tried.
+    """Held-out predictions under each prior width that was tried.
 
-    By the best, curves and dimensions are compared; with the strongest that predicts about as
-    well, positions are fitted.
+    Curves and dimensions are compared by the best; positions are fitted with the smallest width
+    that predicts about as well.
     """
 
     tried: dict[float, HeldOut]
 
     @cached_property
     def best(self) -> HeldOut:
-        """Under which held-out answers are most likely."""
+        """Predictions under the prior that makes held-out answers most likely."""
         return max(self.tried.values(), key=lambda held: held.score)
 
     @cached_property
     def strongest(self) -> HeldOut:
-        """The smallest prior that is not clearly worse."""
+        """Predictions under the smallest prior width that is not clearly worse."""
         close = [s for s, held in self.tried.items() if self.best.advantage(held) <= SAME]
         return self.tried[min(close)]
 
 
 def as_noise(X: Floats, curve: Curve) -> Noise:
-    """What answers are like that positions in another unit predict along this curve.
+    """The noise of answers that positions in another unit predict along this curve.
 
-    The curve's sharpness makes the doubt of the answers the unit, and the prior is as wide as the
-    positions then are.
+    The curve's sharpness converts the unit to the noise of an answer, and the prior width is the
+    standard deviation of the positions in that unit.
     """
     prior = float(np.clip(curve.sharpness * X.std(), LEAST_PRIOR, EXACT_PRIOR))
     return Noise(prior, curve.lapse)
@@ -165,9 +165,9 @@ def hold_out(
     """Predict answers from the others, fold by fold, and find the curve that fits them best.
 
     `starts` are positions for the first folds from an earlier call with fewer answers or another
-    noise: they never saw their fold. A fold without a start is fitted from nothing; a start
-    that has seen the answers would remember them wherever the prior is weak. No further fold is
-    predicted once there are enough answers to compare settings, but for `every` fold.
+    noise, which were not fitted to their fold. A fold without a start begins from a random cloud,
+    since positions fitted to its answers would stay near them under a wide prior. Unless `every`
+    fold is asked for, folds are left out once there are enough answers to compare settings.
     """
     work: list[Any] = []
     held = 0.0
@@ -198,7 +198,7 @@ def hold_out(
 def judged(
     answers: Answers, at: Objects, predicted: Floats, noise: Noise, fits: tuple[Floats, ...]
 ) -> HeldOut:
-    """What was predicted of some rows, beside the answers, with the curves that suit them."""
+    """Predictions of some rows, with the curves under which their answers are most likely."""
     forecast = answers.part(at).beside(predicted)
     asked, weights = answers.weights[at], answers.weights[at] / answers.odds[at]
     own, logs = fit_curve(forecast, asked)
@@ -216,7 +216,7 @@ def hold_out_once(
     loss: Loss,
     rng: np.random.Generator,
 ) -> HeldOut | None:
-    """The same for a fit that minimises a loss and knows no prior: one fold in five is predicted.
+    """The same for a fit that minimises a loss and has no prior: one fold in five is predicted.
 
     None where there are too few answers to hold any out.
     """
@@ -245,9 +245,9 @@ def tune(
 ) -> Tuned | None:
     """Search the prior and the lapse rate under which held-out answers are most likely.
 
-    From the prior of `noise`, priors become stronger until predictions are clearly worse: under a
-    strong one, positions that questions do not keep apart collapse and stay so. If none is better,
-    priors become weaker for as long as predictions improve. None where there are too few answers to
+    The search begins at the prior width of `noise` and reduces it until predictions are clearly
+    worse. It does not begin at a small width, under which positions collapse and stay so. If no
+    smaller width is better, it grows as long as predictions improve. None with too few answers to
     hold any out.
     """
     if len(np.unique(answers.group)) < FEWEST * FOLDS:
@@ -271,24 +271,24 @@ def tune(
 
 
 def along_priors(answers: Answers, held: HeldOut, factor: float) -> Iterator[HeldOut]:
-    """Predictions under priors that grow by a factor, each fitted from where the one before led."""
+    """Predictions under prior widths that grow by a factor, each from the fits before."""
     least_prior, most_prior = EXACT_PRIORS if held.noise.bias else (LEAST_PRIOR, WEAK_PRIOR)
     while least_prior <= (prior := held.noise.prior * factor) <= most_prior:
-        fits = tuple(min(1.0, factor) * X for X in held.fits)  # none wider than answers make it
+        fits = tuple(min(1.0, factor) * X for X in held.fits)  # a wider prior needs no wider map
         noise = replace(held.fitted_noise, prior=prior)
         held = hold_out(answers, fits[0].shape[1], noise, starts=fits)
         yield held
 
 
 def tune_from(answers: Answers, known: HeldOut, noise: Noise) -> Tuned | None:
-    """`tune` for another curve, from the fits of this one, which never saw their folds."""
+    """`tune` for another curve, from the fits of this one, which had not seen their folds."""
     starts = tuple(spread_out(X) for X in known.fits)
     noise = replace(noise, prior=WEAK_PRIOR)
     return tune(answers, starts[0].shape[1], noise, starts=starts)
 
 
 def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tuple[Curve, Floats]:
-    """The curve under which the answers are most likely, and how likely each is, a logarithm."""
+    """The curve under which the answers are most likely, and the log-likelihood of each."""
     scale = 1 / max(forecast.size, 1e-9)
 
     def cost(x: Floats) -> tuple[float, Floats]:
@@ -317,8 +317,8 @@ def check_residuals(
 ) -> dict[str, float]:
     """Whether held-out comparisons depart from their probabilities in some groups: p-values.
 
-    Of each group, the surplus of predictions that came true over what their confidence says is
-    squared in units of its variance; the sum over groups is a χ².
+    For each group, the number of right predictions minus its expectation is squared and divided by
+    its variance; the sum over groups is a χ².
     """
     known = np.isfinite(right) & np.isfinite(log_likelihood) & (right != 0.5)
     p = np.exp(log_likelihood[known])
@@ -340,13 +340,12 @@ def fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:
 def predicted_tau(
     fit: Posterior, predicted: Floats, weights: Floats, questions: Questions
 ) -> float:
-    """Kendall's τ expected where answers are exact: what predicts answers, predicts distances.
+    """The expected Kendall's τ of exact answers, which are the order of distances.
 
-    `predicted` are moderated margins of answers that were predicted before they were learned; the
-    curve that fits them best says how right the predictions of the questions are. Few answers that
-    are all predicted rightly would ask for any sharpness, so it is no greater than under the next
-    wider prior. Distances that differ by no more than a bias may decide are tied: any order of them
-    is right.
+    `predicted` are moderated margins of answers that were predicted before they were fitted; the
+    curve that fits them best gives the accuracy of predictions of the questions. A few answers that
+    are all predicted rightly would give any sharpness, so it is at most that of the next wider
+    prior. Distances whose difference the bias can outweigh are tied: any order of them is right.
     """
     curve, _ = fit_curve(MarginForecast(predicted), weights)
     curve = replace(curve, sharpness=min(curve.sharpness, STEP))
@@ -371,14 +370,14 @@ def advantage(one: Floats, other: Floats) -> float:
 
 @dataclass(frozen=True)
 class HeldOutJudge:
-    """Which dimension predicts answers best that no fit has seen.
+    """Which dimension predicts held-out answers best.
 
-    Of each dimension, `scores` holds the log-likelihood of the held-out answers about the same
-    three objects, and `told` the nats that the answers tell about the positions.
+    For each dimension, `scores` has the log-likelihoods of held-out answers, summed over the same
+    three objects, and `information` the nats that the answers carry about the positions.
     """
 
     scores: Mapping[int, Floats]
-    told: Mapping[int, float] = field(default_factory=dict)
+    information: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def best(self) -> int:
@@ -400,25 +399,25 @@ class HeldOutJudge:
         return {**chances, most: beyond}
 
     def _more_than(self, d: int) -> float:
-        """How probable it is that the truth is more than d, if it is not less."""
+        """The probability that the true dimension exceeds d, given that it is at least d."""
         if self.scores and d < min(self.scores):
-            return 1.0  # the search came from above and found nothing below worth trying
-        z, told = self.step(d)
+            return 1.0  # the search began above d and had no reason to try d
+        z, root = self.step(d)
         if z is None:
-            return float(expit(_UNTRIED[0] + _UNTRIED[1] * told))
-        return float(expit(_TRIED[0] + _TRIED[1] * z + _TRIED[2] * told))
+            return float(expit(_UNTRIED[0] + _UNTRIED[1] * root))
+        return float(expit(_TRIED[0] + _TRIED[1] * z + _TRIED[2] * root))
 
     def step(self, d: int) -> tuple[float | None, float]:
         """What d + 1 gains over d in standard errors, None if it was not tried, and √N."""
         known = min(d + 1, max(self.scores, default=d + 1))
-        told = math.sqrt(max(self.told.get(known, 0.0), 0.0) / (d + 1))
-        told = min(told, _MOST_TOLD)
+        root = math.sqrt(max(self.information.get(known, 0.0), 0.0) / (d + 1))
+        root = min(root, _MOST_ROOT)
         if d not in self.scores or d + 1 not in self.scores:
-            return None, told
-        return advantage(self.scores[d + 1], self.scores[d]), told
+            return None, root
+        return advantage(self.scores[d + 1], self.scores[d]), root
 
     def span(self, chances: Mapping[int, float]) -> tuple[int, int]:
-        """The dimensions that cannot be told apart from the best: 95 % of the probability."""
+        """The range of dimensions around the best that holds 95 % of the probability."""
         low = high = max(self.best if self.scores else 1, min(chances))
         while sum(chances[d] for d in range(low, high + 1)) < _SURE:
             below, above = chances.get(low - 1, 0.0), chances.get(high + 1, 0.0)
@@ -438,8 +437,8 @@ def settle(
 ) -> int:
     """The most probable dimension, by trying neighbours of the best until they are all worse.
 
-    `attempt` is given a dimension and the neighbour that is known, and returns its scores, if it
-    has any; `scores` begin with those of d, and are filled.
+    `attempt` takes a dimension and a neighbour that was tried, and returns the former's scores,
+    or None. `scores` begins with those of d and gets those of all dimensions tried.
     """
     while True:
         for e in (d + 1, d - 1):
@@ -493,9 +492,9 @@ def fit_smallest(
 class Calibration:
     """Predicted probabilities and observed shares, in bins of about equally many answers.
 
-    Held-out answers were predicted with a probability; of those with about the same probability,
-    that share should have come true. The curve from distances to probabilities has two parameters,
-    which were fitted to the same answers.
+    Of the held-out answers with about the same predicted probability, that share should have been
+    given. The curve from distances to probabilities has two parameters, which were fitted to the
+    same answers.
 
     Attributes
     ----------
