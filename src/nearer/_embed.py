@@ -1,4 +1,4 @@
-"""The friendly door: `nearer.embed` does the right thing without options."""
+"""`nearer.embed` asks an oracle; its defaults suit exact and noisy answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nearer.embedding import Embedding, warn_of_chance
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import random_questions
 
-_DIMENSIONS = (2, 8)  # of which a forecast is given before anything is asked
+_DIMENSIONS = (2, 8)  # for which the expected costs are shown before the first question
 
 
 def embed(
@@ -98,13 +98,13 @@ def embed(
     never = np.asarray(found.details.get("never_asked", []), dtype=np.int64)
     positions[never] = np.nan
     _warn(found, len(never))
-    kept = found.triplets if keep_triplets else found.triplets[:0].copy()
+    triplets = found.triplets if keep_triplets else found.triplets[:0].copy()
     details = found.details | {"call": call}
-    return replace(found, positions=positions, triplets=kept, details=details)
+    return replace(found, positions=positions, triplets=triplets, details=details)
 
 
 def _expected(n: int, names: Names | None, asked: Mapping[str, Any], how: Dispatch) -> str:
-    """How many questions, rounds and how much money it is expected to take, in words."""
+    """The expected numbers of questions and rounds and the money, as text."""
     wrong = 0.0 if asked["noise"] == "auto" else asked["noise"]
     fixed = {"noise": wrong, "quality": asked["quality"], "budget": asked["budget"]}
     few, many = (forecast(n, min(d, n - 1), **fixed) for d in _DIMENSIONS)
@@ -124,7 +124,7 @@ def _span(low: float, high: float, *, places: int = 0) -> str:
 
 
 def _warn(found: Embedding, n_never: int) -> None:
-    """Warn where positions are not known: nothing asked, nothing decided, or objects left out."""
+    """Warn if positions are unknown: no question, no decided answer, or objects never asked."""
     problems = []
     if not found.n_comparisons:
         problems.append(

@@ -1,4 +1,4 @@
-"""Positions with all that is known of them, whether questions were chosen or given."""
+"""The result of `nearer.embed` and `nearer.fit`: positions with uncertainty, dimension, costs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Phase:
-    """One stretch of a run: what it was for, what it cost, how it ended."""
+    """One part of a run: its purpose, its costs, and the reason why it ended."""
 
     name: str
     n_comparisons: int
@@ -68,9 +68,9 @@ class HeldOutAccuracy:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Embedding(Shown):
-    """Positions of objects, with all that is known of them.
+    """Positions of objects, with their uncertainty, their dimension and their costs.
 
-    What a way of finding positions cannot know is None.
+    Attributes that a method does not estimate are None.
 
     Attributes
     ----------
@@ -136,14 +136,14 @@ class Embedding(Shown):
 
     @property
     def never_asked(self) -> NDArray[np.int64]:
-        """The objects that no question was about, as the budget did not reach them.
+        """The objects in no question, since the budget did not reach them.
 
         They have no position: their rows are NaN.
         """
         return np.flatnonzero(np.isnan(self.positions).any(axis=1))
 
     def positions_for(self, person: Any) -> NDArray[np.float64]:
-        """The map as one person sees it: each axis times the root of the person's weight."""
+        """The map of one person: each axis times the square root of the person's weight."""
         at = self._person(person)
         return self.positions if self.weights is None else self.positions * self.weights[at] ** 0.5
 
@@ -189,7 +189,7 @@ class Embedding(Shown):
         return np.stack([1 - p, p], axis=1)
 
     def place(self, oracle: Oracle | Callable[..., Any], new: Any, **how: Any) -> Placed:
-        """Find the positions of unseen objects by comparing them with those that have one.
+        """Find the positions of further objects by comparing them with those of the embedding.
 
         Each new object is asked about until its position is as certain as those of the old ones.
         See `nearer.algorithms.place_objects`.
@@ -197,12 +197,12 @@ class Embedding(Shown):
         Parameters
         ----------
         oracle
-            It knows the old objects by their numbers, the new ones by `new`; or all by their names.
+            It gets the names of all objects, if the embedding has names; otherwise the numbers.
         new
-            The new objects: what they are, where the embedding has names; otherwise their numbers,
-            none of them below ``len(positions)``.
+            The new objects themselves, if the embedding has names; otherwise their numbers, none of
+            them below ``len(positions)``.
         how
-            How questions are put, see `nearer.run`; also ``journal=``.
+            How the oracle is called, see `nearer.run`; also ``journal=``.
         """
         from nearer.algorithms.place import place_objects  # noqa: PLC0415 - a package above this one
 

@@ -53,7 +53,7 @@ class PointOracle:
     metric
         ``"euclidean"``, any metric of `scipy.spatial.distance.cdist`, or a callable of two points.
     choose
-        On a screen, how many of the shown are chosen.
+        How many objects are chosen on a screen.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class PointOracle:
         return q
 
     def _costs(self, questions: Questions) -> Floats:
-        """What choosing each shown object costs, one row a question."""
+        """The cost of each object shown, one row for each question."""
         shown, m = questions[:, 1:], questions.shape[1] - 1
         with_query = questions[:, 0] >= 0
         heads = np.repeat(questions[with_query, 0], m)
@@ -188,7 +188,7 @@ class Memory:
         return sum(len(facts.keys) for facts in self._facts.values())
 
     def add(self, questions: Questions, answers: Said) -> None:
-        """Remember answers; of several to one question the first is kept."""
+        """Add answers; if a question has several, the first counts."""
         unsure = unsure_rows(answers)
         questions, answers = np.delete(questions, unsure, 0), np.delete(answers, unsure, 0)
         keys, rows, order = _in_order(questions)
@@ -221,14 +221,14 @@ class Memory:
         return (answers if graded else answers == 1), known
 
     def unknown(self, questions: Questions) -> Questions:
-        """The questions to which no answer is known, each once, in their order."""
+        """The questions without an answer, each once, in their order."""
         rows = np.flatnonzero(~self.recall(questions)[1])
         earliest = np.unique(_in_order(questions[rows])[0], return_index=True)[1]
         return questions[rows[np.sort(earliest)]]
 
     @property
     def triplets(self) -> Objects:
-        """Everything known, as rows ``(head, near, far)``."""
+        """All answers, as rows ``(head, near, far)``."""
         parts = [np.empty((0, 3), dtype=np.int64)]
         for width, facts in self._facts.items():
             parts.append(answered(facts.rows, facts.said[:, 0] if width == 3 else facts.said))
@@ -237,7 +237,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class _Facts:
-    """Answered questions of one width, by sorted keys: what was shown and how much each got."""
+    """Answered questions of one width, by sorted keys: the objects shown, the answer for each."""
 
     keys: NDArray[Any]
     rows: NDArray[np.int32]
@@ -245,7 +245,7 @@ class _Facts:
 
 
 def _in_order(questions: Questions) -> tuple[NDArray[Any], Objects, Objects]:
-    """A key for each question, the question with what it shows in ascending order, that order."""
+    """A key for each question, the question with its objects in ascending order, and that order."""
     rows = np.asarray(questions, dtype=np.int64)
     order = np.argsort(rows[:, 1:], axis=1, kind="stable")
     rows = np.column_stack([rows[:, 0], np.take_along_axis(rows[:, 1:], order, axis=1)])
@@ -253,7 +253,7 @@ def _in_order(questions: Questions) -> tuple[NDArray[Any], Objects, Objects]:
 
 
 class _Draws:
-    """Numbers in [0, 1) for questions: the same whenever one is asked, or drawn each time."""
+    """Numbers in [0, 1) for questions: fixed for each question, or drawn each time."""
 
     def __init__(self, noise: Noise, random_state: int | np.random.Generator | None) -> None:
         self._fixed = checks.one_of("noise", noise, ("fixed", "fresh")) == "fixed"
@@ -269,7 +269,7 @@ class _Draws:
         return np.where(mirrored, 1 - chance, chance) if mirror else chance
 
     def screens(self, screens: Questions, rate: float) -> tuple[Floats, Answers]:
-        """One number for each shown object, and on which screens something happens at a rate."""
+        """One number for each object shown, and the screens that an event of this rate hits."""
         rows = np.asarray(screens).astype(np.uint64)
         if not self._fixed:
             chance = self._rng.random((len(rows), rows.shape[1] - 1))
@@ -287,9 +287,9 @@ class NoisyOracle:
     Parameters
     ----------
     oracle
-        Gives the right answers.
+        The oracle with the right answers.
     flip
-        Probability of a wrong answer, from 0 to 1; of a blind one to a screen.
+        Probability of a wrong answer, from 0 to 1; for a screen, of a random choice.
     noise
         ``"fixed"``: a question gets the same answer whenever it is asked, mirrored or not.
         ``"fresh"``: every asking of it is another draw.
@@ -332,7 +332,8 @@ class Person:
     Attributes
     ----------
     reliability
-        Steepness of the psychometric curve relative to others; 0 guesses, below 0 contradicts.
+        Steepness of the psychometric curve relative to others; with 0 the person guesses, below 0
+        contradicts.
     lapse, side
         Probability of answering without looking at the question, and of saying "a" then.
     """
@@ -349,14 +350,14 @@ class Person:
 
 
 class PsychometricOracle(PointOracle):
-    """Answers that are the more often right the more the two distances differ.
+    """Answers that are right more often if the two distances differ more.
 
     Parameters
     ----------
     X
         ``(n, d)`` points, or distances with ``metric="precomputed"``.
     scale
-        The difference of distances that is told apart with odds e : 1.
+        The difference of distances at which the odds of the right answer are e : 1.
     lapse
         Probability of a guess, whatever the question.
     noise, metric, choose, random_state
@@ -394,13 +395,13 @@ class PsychometricOracle(PointOracle):
         return np.asarray((to_b - to_a) / self._scale)
 
     def _choices(self, screens: Questions, reliability: Floats, chance: Floats) -> Answers:
-        """What people of these reliabilities choose on screens, from numbers in [0, 1)."""
+        """Choices of people of these reliabilities on screens, from numbers in [0, 1)."""
         cost = self._costs(screens) / self._scale
         gumbel = -np.log(-np.log(np.clip(chance, 1e-300, 1 - 1e-16)))
         return _cheapest(reliability[:, None] * cost - gumbel, screens, self._choose)
 
     def __call__(self, questions: Questions) -> Answers:
-        """Whether a is nearer to head than b is, in this person's eyes."""
+        """Whether a is nearer to head than b is, as this person answers."""
         q = self._checked(questions)
         if q.shape[1] == 3:
             return np.asarray(self._draws.comparisons(q, mirror=True) < self.probability(q))
@@ -416,7 +417,7 @@ class CrowdOracle(PsychometricOracle):
     people
         The people who answer.
     scale
-        The difference of distances that a person of reliability 1 tells apart with odds e : 1.
+        The difference of distances at which a person of reliability 1 is right with odds e : 1.
     X, metric, choose, random_state
         As in `PsychometricOracle`.
 
@@ -450,7 +451,7 @@ class CrowdOracle(PsychometricOracle):
         return np.concatenate([np.empty(0, dtype=np.int64), *self._log])
 
     def __call__(self, questions: Questions) -> Answers:
-        """What the people who are asked say."""
+        """The answers of randomly drawn people."""
         q = self._checked(questions)
         who = self._rng.integers(len(self.people), size=len(q))
         self._log.append(who)
@@ -467,7 +468,7 @@ class CrowdOracle(PsychometricOracle):
 
 
 def _cheapest(cost: Floats, questions: Questions, choose: int) -> Answers:
-    """Choose so many of the shown that cost least; ties go by object number."""
+    """Choose so many of the objects shown, those of the least cost; ties go by object number."""
     shown = np.asarray(questions)[:, 1:]
     if shown.shape[1] == 2:
         (to_a, to_b), (a, b) = cost.T, shown.T
@@ -479,7 +480,7 @@ def _cheapest(cost: Floats, questions: Questions, choose: int) -> Answers:
 
 
 def _hash_to_unit(keys: NDArray[np.uint64]) -> Floats:
-    """Integers to numbers in [0, 1) that look independent (the finaliser of SplitMix64)."""
+    """Pseudorandom numbers in [0, 1) from integers (the finaliser of SplitMix64)."""
     z = keys + _SPREAD
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -490,7 +491,7 @@ def _hash_to_unit(keys: NDArray[np.uint64]) -> Floats:
 def from_similarity(
     f: Callable[[Any, Any], Any], *, tie: float = 0.0
 ) -> Callable[[Any], list[bool | None]]:
-    """Make an oracle of a function that says how alike things are.
+    """Make an oracle of a function that computes the similarity of objects.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ P = ParamSpec("P")
 Strategy = Generator[Questions, Answers, T]
 Oracle = Callable[[Questions], Answers]
 
-_MOST_REFUSALS = 100  # rounds without budget after which a strategy is taken to loop
+_MOST_REFUSALS = 100  # rounds without budget, after which a strategy counts as an endless loop
 _SEED = "random_state"
 
 
@@ -111,7 +111,7 @@ def _drive(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers
 
 
 def _as_round(questions: Any, strategy: Strategy[Any]) -> Questions:
-    """What a strategy has yielded, whose author may be a user; errors name the line."""
+    """The questions that a strategy has yielded, checked; errors name the line of the `yield`."""
     rows: Questions = questions if isinstance(questions, np.ndarray) else np.empty(0, dtype=int)
     if rows.ndim == 2 and rows.shape[1] >= 3 and rows.dtype.kind in "iu":
         return rows
@@ -222,7 +222,7 @@ def limited(strategy: Strategy[T], budget: int) -> Strategy[T]:
 
 
 def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:
-    """Ask about these objects what a strategy asks about 0, 1, 2, ….
+    """Replace the objects 0, 1, 2, … in the questions of a strategy by these objects.
 
     Examples
     --------
@@ -327,7 +327,7 @@ class Repeatable(_Strategy[T]):
 
 
 def repeatable(make: Callable[P, Strategy[T]]) -> Callable[P, Strategy[T]]:
-    """Mark a function whose strategies know how they were made."""
+    """Mark a function whose strategies store how they were made."""
 
     @wraps(make)
     def marked(*args: P.args, **options: P.kwargs) -> Strategy[T]:
@@ -337,7 +337,7 @@ def repeatable(make: Callable[P, Strategy[T]]) -> Callable[P, Strategy[T]]:
 
 
 def describe(value: Any) -> Any:
-    """A value in words of JSON: equal values give equal words, in every process."""
+    """A value as JSON: equal values give equal JSON, in every process."""
     value = value.item() if isinstance(value, np.generic) else value
     value = str(value) if isinstance(value, Task) else value
     if value is None or isinstance(value, bool | int | float | str):
@@ -355,7 +355,7 @@ def describe(value: Any) -> Any:
 
 
 class PricedAnswers(list[Any]):
-    """Answers of one call, with what they cost and who gave them.
+    """Answers of one call, with their cost and the judge of each.
 
     An oracle may return this instead of a list.
 
