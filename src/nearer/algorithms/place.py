@@ -78,7 +78,9 @@ class Placed(Shown):
         called = self.objects.tolist() if self.names is None else list(self.names)
         where = self.positions[called.index(thing)] if thing in called else np.array([np.nan])
         if self.among is None or np.isnan(where).any():
-            raise InvalidInput(f"{thing!r}: was not placed, or no question was about it")
+            raise InvalidInput(
+                f"{thing!r}: is none of the {len(called)} objects, or no question was about it"
+            )
         return self.among.nearest(where, k)
 
     def to_frame(self) -> Any:
@@ -142,7 +144,7 @@ def place_objects(
     objects, rng = np.asarray(new), checks.generator(random_state)
     whole = np.issubdtype(objects.dtype, np.integer) or not objects.size
     if objects.ndim != 1 or not whole or len(np.unique(objects)) < len(objects):
-        raise InvalidInput(f"new={new!r:.60}: must be a list of objects' numbers, each once")
+        raise InvalidInput(f"new={new!r:.60}: must be a list of objects' numbers, none twice")
     if len(objects) and objects.min() < n:
         raise InvalidInput(
             f"new holds object {objects.min()}: the embedding has objects 0 to {n - 1} already; "
