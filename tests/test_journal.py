@@ -286,9 +286,9 @@ def test_a_damaged_journal_is_one_message(tmp_path):
     with sqlite3.connect(journal) as db:
         db.execute("UPDATE answers SET question = '[1,' WHERE row = 0")
     db.close()
-    with pytest.raises(InvalidInput, match="is not a whole journal"):
+    with pytest.raises(InvalidInput, match="cannot be read as a journal"):
         nearer.load_journal(journal)
-    with pytest.raises(InvalidInput, match="is not a whole journal"):
+    with pytest.raises(InvalidInput, match="cannot be read as a journal"):
         nearer.run(nearer.rank_objects(0, 24, random_state=0), EXACT, journal=journal)
 
 

@@ -373,3 +373,8 @@ def test_results_go_to_no_folder_that_has_no_name(tmp_path, monkeypatch, command
     assert result.exit_code == 2
     assert "'': is no path of a file; give one" in result.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["answers.csv"]
+
+
+def test_a_name_that_no_file_can_have_is_refused():
+    with pytest.raises(InvalidInput, match="no path of a file"):
+        nearer.read_triplets("half of a character \ud800.csv")

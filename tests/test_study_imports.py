@@ -216,8 +216,8 @@ def test_a_drawing_that_shows_what_is_not_in_the_file_is_refused():
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "how large it is"),
         (b"<html xmlns='http://www.w3.org/1999/xhtml'/>", "is no SVG"),
         ("<!DOCTYPE svg [<!ENTITY a 'b'>]>".encode("utf-16"), "has entities"),
-        (b"<svg", "damaged"),
-        (b"<?xml version='1.0' encoding='nope'?><svg/>", "damaged"),
+        (b"<svg", "cannot be read as a drawing"),
+        (b"<?xml version='1.0' encoding='nope'?><svg/>", "cannot be read as a drawing"),
     ],
 )
 def test_drawings_that_are_none_are_refused(content, match):

@@ -168,7 +168,7 @@ def test_what_is_not_a_study_is_refused(tmp_path):
     with pytest.raises(InvalidInput, match="no such study"):
         connect(tmp_path / "none.db")
     (tmp_path / "text.db").write_text("not a database, but long enough to be looked at" * 40)
-    with pytest.raises(InvalidInput, match="is not a study"):
+    with pytest.raises(InvalidInput, match="cannot be read as a study"):
         connect(tmp_path / "text.db")
     sqlite3.connect(tmp_path / "other.db").executescript("CREATE TABLE header (key, value)")
     with pytest.raises(InvalidInput, match="has study format None"):

@@ -104,3 +104,20 @@ def test_a_task_reads_as_it_is_written(k, more, ranked):
     assert Task.parse(str(task)) == task
     odd = Task("odd-one-out", 1, 2 + more)
     assert Task.parse(str(odd)) == odd
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Trials.from_triplets([["ape", "bee", "cat"]]),
+        lambda: Trials.from_triplets([[0, 1.5, 2]]),
+        lambda: Trials.near(["ape"], [["bee", "cat"]], [["bee"]]),
+        lambda: Trials.near([0], None, [[1]]),
+        lambda: Trials.odd_one_out([[0, 1, 2]], None),
+        lambda: Trials.pairs([[0, 1, 2, 3]], [np.nan]),
+        lambda: Trials.from_triplets([[0, 1, 2]], seconds=["soon"]),
+    ],
+)
+def test_trials_of_what_is_no_number_are_refused_in_one_message(make):
+    with pytest.raises(InvalidInput, match="whole numbers"):
+        make()

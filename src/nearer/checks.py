@@ -51,6 +51,7 @@ def n_components(value: Any, n: int | None = None, name: str = "n_components") -
 
 def _number(name: str, value: Any, is_good: Callable[[Any], bool], rule: str) -> float:
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    is_number = is_number and not (isinstance(value, int) and value.bit_length() > 1000)
     if not is_number or not is_good(value):
         raise InvalidInput(f"{name}={value!r}: must be {rule}")
     return float(value)
@@ -65,7 +66,7 @@ rate = partial(_number, is_good=lambda x: 0 <= x < 0.5, rule=_SHARE)
 
 def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> str:
     """One of a few words."""
-    if value not in choices:
+    if not isinstance(value, Hashable) or value not in choices:  # an array is equal to nothing
         words = ", ".join(map(repr, choices))
         raise InvalidInput(f"{name}={value!r}: must be one of {words}")
     return str(value)
@@ -120,7 +121,7 @@ def as_points(X: ArrayLike | Any) -> Any:
             if raw.dtype.kind == "c":
                 raise TypeError("complex numbers are two columns")
             points = values = np.asarray(raw, dtype=np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             rule = "points must be numbers in n rows of equal length"
             raise InvalidInput(f"{rule}: {error}") from None
         if points.ndim == 1:
@@ -206,18 +207,24 @@ def _refuse(what: str, rows: NDArray[Any], bad: Any, rule: str) -> None:
         raise InvalidInput(f"{what} {row} is {rows[row].tolist()}: {rule}")
 
 
+def triplet_rows(value: Any, form: str = "(head, near, far)") -> NDArray[np.integer[Any]]:
+    """Triplets as an (m, 3) array of whole numbers."""
+    given = rows_of_three("triplets", value, form)
+    rows = _as_whole(given)
+    if rows is None:
+        rule = "objects must be whole numbers from 0; number the labels first"
+        raise InvalidInput(f"triplets of type {given.dtype}: {rule}")
+    return rows
+
+
 def triplets(value: Any, n: int | None = None) -> tuple[NDArray[np.int32], int]:
     """Triplets as an (m, 3) array and the number of objects."""
     form = "(head, near, far), at least one"
     if callable(value):
         form += "; an oracle is asked by nearer.embed(oracle, n)"
-    given = rows_of_three("triplets", value, form)
-    if not len(given):
-        raise InvalidInput(f"triplets of shape {given.shape}: must be (m, 3) rows {form}")
-    rows = _as_whole(given)
-    if rows is None:
-        rule = "objects must be whole numbers from 0; number the labels first"
-        raise InvalidInput(f"triplets of type {given.dtype}: {rule}")
+    rows = triplet_rows(value, form)
+    if not len(rows):
+        raise InvalidInput(f"triplets of shape {rows.shape}: must be (m, 3) rows {form}")
     high = int(rows.max())
     rule = f"objects must be from 0 to {_MOST_OBJECTS - 1}; number them from 0"
     if n is not None:
@@ -257,7 +264,7 @@ def _one_each(name: str, value: ArrayLike, m: int) -> Floats:
     """One finite number for each of m triplets."""
     try:
         values = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be numbers, one for each triplet: {error}") from error
     if values.shape != (m,):
         rule = f"must be ({m},), one for each of the {m} triplets"

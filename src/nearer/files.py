@@ -67,8 +67,9 @@ def one_message(name: str | Path, what: str, remedy: str = "get it again") -> It
 
 def as_path(path: Any) -> Path:
     """A path; an empty one, which would be the current folder, is refused."""
-    if isinstance(path, os.PathLike) or (isinstance(path, str) and path and "\0" not in path):
-        return Path(path)
+    with suppress(TypeError, UnicodeEncodeError):  # half of a character is in no name of a file
+        if not isinstance(path, bytes) and b"\0" not in (os.fsencode(path) or b"\0"):
+            return Path(path)
     raise InvalidInput(f"{repr(path)[:60]}: is no path of a file; give one, such as a text")
 
 

@@ -15,7 +15,8 @@ import copy
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -85,6 +86,18 @@ class Task:
         return self.kind == "near" and self.shown == 2
 
 
+@contextmanager
+def _one_message() -> Iterator[None]:
+    """Turn what NumPy raises of arguments that are no numbers into one message."""
+    try:
+        yield
+    except InvalidInput:
+        raise
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        rule = "objects must be whole numbers, one row a trial, seconds and weights numbers"
+        raise InvalidInput(f"no trials can be made of this ({error}): {rule}") from error
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trials(Shown):
     """Choices that people made, one row each.
@@ -131,6 +144,7 @@ class Trials(Shown):
     names: tuple[Any, ...] | None = None
     weights: Floats | None = None
 
+    @_one_message()
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, TASKS)
         wanted: Any = self.wanted
@@ -150,6 +164,7 @@ class Trials(Shown):
     # --- ways to make them ----------------------------------------------------------------------
 
     @classmethod
+    @_one_message()
     def near(
         cls,
         query: ArrayLike,
@@ -178,6 +193,7 @@ class Trials(Shown):
         return cls._alone("most-central", shown, central, also)
 
     @classmethod
+    @_one_message()
     def pairs(cls, shown: ArrayLike, chosen: ArrayLike, **also: Any) -> Trials:
         """Rows (a, b, c, d, …) of pairs, and which of the pairs is most alike, counted from 0."""
         rows = np.asarray(shown, dtype=np.int64)
@@ -188,7 +204,7 @@ class Trials(Shown):
     @classmethod
     def from_triplets(cls, triplets: ArrayLike, **also: Any) -> Trials:
         """Answered comparisons, rows (head, near, far)."""
-        rows = np.asarray(triplets)
+        rows: Any = checks.triplet_rows(triplets)
         if rows.dtype.kind != "i":
             rows = rows.astype(np.int64)
         # the same for all, so that very many triplets take no memory for it
@@ -232,6 +248,7 @@ class Trials(Shown):
         return replace(first, **each)
 
     @classmethod
+    @_one_message()
     def _alone(cls, kind: str, shown: ArrayLike, one: Any, also: dict[str, Any]) -> Trials:
         listed = [None if x is None else [x] for x in np.asarray(one, dtype=object).tolist()]
         rows, places = _rows(shown, listed, False)

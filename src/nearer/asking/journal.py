@@ -17,7 +17,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -27,11 +27,12 @@ import numpy as np
 
 from nearer.asking.protocol import as_answers, as_shape
 from nearer.errors import InvalidInput, JournalError
-from nearer.files import as_path, lock_file
+from nearer.files import as_path, lock_file, one_message
 from nearer.questions import Floats, Objects, Questions, Said, unsure_rows
 from nearer.trials import Trials, Triplets
 
 FORMAT = 1
+_JOURNAL = ("a journal", "if it is damaged, go on from a copy")
 _MARK = int.from_bytes(b"near")  # how an SQLite file says whose it is
 #: options that may differ from call to call: they say when to stop, or what to keep
 FREE = ("budget", "quality", "keep_triplets", "begun_with")
@@ -247,7 +248,7 @@ def _tables(db: sqlite3.Connection) -> int:
 
 def _header(path: Path, db: sqlite3.Connection) -> dict[str, Any]:
     """What a journal says about its run."""
-    with _whole(path):
+    with one_message(path, *_JOURNAL):
         stored = db.execute("SELECT key, value FROM header").fetchall() if _tables(db) else []
         header = {key: json.loads(value) for key, value in stored}
         if header.get("format") != FORMAT:
@@ -263,17 +264,9 @@ def _stored(
 ) -> Iterator[tuple[int, list[int], Any, Any]]:
     which = "" if number is None else "WHERE round = ? "
     wanted = f"SELECT row, question, answer, said_by FROM answers {which}ORDER BY round, row"
-    with _whole(path):
+    with one_message(path, *_JOURNAL):
         for row, question, answer, by in db.execute(wanted, () if number is None else (number,)):
             yield row, json.loads(question), json.loads(answer), by and json.loads(by)
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.Error, json.JSONDecodeError) as error:
-        raise InvalidInput(f"{path}: is not a whole journal ({error})") from error
 
 
 def load_journal(path: str | os.PathLike[str]) -> Triplets:

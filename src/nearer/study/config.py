@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, Strict, model_validator, with_confi
 from typing_extensions import TypedDict
 
 from nearer.errors import InvalidInput
-from nearer.files import decoded, read_bytes
+from nearer.files import decoded, one_message, read_bytes
 from nearer.study.words import Checked, Line, Short, Text, address, default_texts, parse, to_html
 from nearer.trials import Task
 
@@ -291,13 +291,10 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 def parse_yaml(name: str, text: str) -> Any:
     """What a text says; of a name that is there twice YAML would silently take the last."""
-    try:
+    remedy = "put what is almost a date or a number in quotes, and nest brackets less deeply"
+    with one_message(name, "YAML", remedy):
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         found = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError,
-            RecursionError) as error:  # fmt: skip
-        remedy = "put what is almost a date or a number in quotes, and nest brackets less deeply"
-        raise InvalidInput(f"{name}: cannot be read as YAML: {error}; {remedy}") from error
     lines: dict[Any, int] = {}
     for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
         line = key.start_mark.line + 1

@@ -263,10 +263,8 @@ def _check_drawing(name: str, content: bytes) -> None:
     # Entities can unfold to gigabytes; without zeros UTF-16 and UTF-32 read as ASCII.
     if b"<!ENTITY" in content.replace(b"\0", b""):
         raise InvalidInput(f"{name}: has entities; save it as plain SVG")
-    try:
+    with one_message(name, "a drawing"):
         root = ElementTree.fromstring(content)
-    except (ElementTree.ParseError, ValueError, LookupError) as error:
-        raise InvalidInput(f"{name}: the drawing is damaged: {error}") from error
     if not root.tag.endswith("}svg"):
         raise InvalidInput(f"{name}: is no SVG drawing; its first element is {root.tag[:60]!r}")
     if "viewBox" not in root.attrib and not {"width", "height"} <= root.attrib.keys():

@@ -338,7 +338,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     if path.stat().st_nlink > 1:  # SQLite keeps a log of changes beside each name
         rule = "has a second name, a hard link, under which answers could be lost"
         raise InvalidInput(f"{path}: {rule}; delete one, and copy with `nearer study backup`")
-    try:
+    with one_message(path, *_DAMAGED):
         db = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode={'ro' if read_only else 'rw'}",
             uri=True,
@@ -350,8 +350,6 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         db.execute("PRAGMA secure_delete = ON")
         db.execute("PRAGMA synchronous = FULL")
         found = read_header(db).get("format")
-    except sqlite3.Error as error:
-        raise InvalidInput(f"{path}: is not a study that can be opened: {error}") from error
     if found != FORMAT:
         db.close()
         rule = f"this version of nearer reads {FORMAT}"
