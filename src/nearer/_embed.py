@@ -46,33 +46,33 @@ def embed(
         Any callable from ``(m, 3)`` questions to ``(m,)`` booleans, also an ``async def``; None
         for "I don't know".
     objects
-        How many objects there are, at least 3; or what they are: a list of names, texts or paths,
+        How many objects there are, at least 3; or the objects: a list of names, texts or paths,
         a pandas column. The oracle then gets a list of tuples ``(head, a, b)`` of them.
     budget
-        At most so many comparisons; None: as many as it takes, at most 2·(d + 1)·n·log2 n in d
-        dimensions for each bit that an answer carries.
+        The largest number of comparisons. None: as many as `quality` needs, at most
+        2·(d + 1)·n·log2 n / C in d ≤ 7 dimensions, with C the bits that an answer carries.
     noise
-        How often answers are wrong: ``"auto"``, or a rate below ½ where its inference begins.
+        The share of wrong answers is estimated; a rate below ½ is where that begins.
     quality
-        Stop when Kendall's τ between predicted and true distances from a head is expected to be
-        this, or when the budget is spent; 1: when it is spent.
+        The run stops when Kendall's τ between predicted and true distances from a head is expected
+        to be this, or when the budget is spent; with 1, only when it is spent.
     random_state
         Seed or generator.
     journal
-        A file in which every answer is kept as it comes. After an interruption the same call goes
-        on where it stopped and gives the uninterrupted result.
+        A file in which every answer is stored as it comes. After an interruption the same call
+        continues where it stopped and gives the uninterrupted result.
     keep_triplets
-        False: the result is without its ``triplets``, which take 24 bytes a comparison.
+        False: the result has no ``triplets``, which take 24 bytes for each comparison.
     progress
-        True: a terminal shows what is expected, then a line that counts. A callable gets the counts
-        whenever answers have come. False: silence.
+        True: a terminal shows the expected costs, then a line that counts them. A callable gets the
+        counts whenever answers have come. False: nothing is shown.
     how
-        How questions are put: ``workers=16``, ``max_in_flight=``, ``retry=``, ``timeout=``,
+        How the oracle is called: ``workers=16``, ``max_in_flight=``, ``retry=``, ``timeout=``,
         ``cost=``, ``max_cost=`` and the others of `nearer.run`.
 
     Examples
     --------
-    >>> import nearer
+    >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle(np.random.default_rng(0).normal(size=(60, 2)))
     >>> nearer.embed(oracle, 60, random_state=0, progress=False).dimension
     2

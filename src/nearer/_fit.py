@@ -86,7 +86,7 @@ def fit(
         than four million are fitted in blocks, without `triplets`; see ``docs/scale.md``.
     n_components
         A number of dimensions; ``"auto"``: as many as the evidence supports; ``"predictive"``: as
-        many as predict held-out answers best, often some more.
+        many as predict held-out answers best, which are often more.
     people
         Who gave each answer; None: as the answers say. None, nan and "" are unknown people. People
         are then the sample, see ``docs/people.md``; without them, answers are independent.
@@ -97,22 +97,22 @@ def fit(
         How much each answer counts: 2 is the same answer twice, and both are held out together;
         an answer with 0 is ignored. None: as the answers say.
     odds
-        Of comparisons that a method chose, how many times likelier than at random each was to be
-        asked, see `Belief.expect`: they are harder than others. None: all were random.
+        How many times likelier than at random each comparison was to be asked, if a method chose it
+        (`Belief.expect`): chosen ones are harder. None: all questions were random.
     method
         ``"noisy"`` expects wrong answers, ``"soe"`` and the losses of `nearer.CKL` and others none.
-        ``"auto"`` is ``"soe"`` where all answers, also held-out ones, can be satisfied.
+        ``"auto"`` is ``"soe"`` if all answers, also held-out ones, can be satisfied.
     n_objects
         How many objects there are; object i of the answers is then row i of the positions.
     objects
-        ``"auto"``: the objects are the distinct ids in the answers, ascending, kept as `names`.
+        ``"auto"``: the objects are the distinct ids in the answers, ascending, stored as `names`.
         ``"numbers"``: object i of the answers is row i, as with `n_objects`.
     max_components
         The most dimensions ``"auto"`` tries.
     bootstrap
-        How often answers are drawn again for the covariances; 0 leaves them out. None: 20 times,
-        but not for ``"noisy"``, whose posterior has covariances. Where up to 20,000 answers are all
-        satisfied, other maps that satisfy them are drawn.
+        How many samples of the answers the covariances come from; 0: no covariances. None: 20, but
+        none for ``"noisy"``, whose posterior has covariances. If up to 20,000 answers are all
+        satisfied, other maps that satisfy them are drawn instead.
     max_iter, tol
         Steps of the optimiser in the last fit of a loss, and the gain of a step that ends it.
     device
@@ -124,10 +124,10 @@ def fit(
     Returns
     -------
     Embedding
-        Where guessing may predict held-out answers as well, `AnswersWarning` says so. ``details``
-        holds, among others, the ``"posterior"``, the ``"method"`` used, the dimension's
+        If guessing may predict held-out answers as well, there is an `AnswersWarning`. ``details``
+        has, among others, the ``"posterior"``, the ``"method"`` used, the dimension's
         ``"estimate"``, whether ``"people_differ"``, the ``"agreement"`` of answers to the same
-        question, the ``"calibration"`` of predictions, and what was ``"read"`` of a file.
+        question, the ``"calibration"`` of predictions, and the report on a file (``"read"``).
 
     Examples
     --------

@@ -48,9 +48,9 @@ class Phase:
 class HeldOutAccuracy:
     """Share of answers predicted by fits that had not seen them, with a 95 % interval.
 
-    An answer is predicted if all of it is: of a choice of 2 of 8, both. `chance` is the share that
-    guessing would predict. Where five people or more are known, it is of further answers of these
-    people, and `new_people` is of others, by fits that had seen none of their answers.
+    An answer counts as predicted if all of it is: of a choice of 2 of 8, both. `chance` is the
+    share that guessing would predict. With five people or more, the accuracy is that of further
+    answers of these people, and `new_people` that of other people, whom no fit had seen.
     """
 
     accuracy: float
@@ -77,38 +77,38 @@ class Embedding(Shown):
     positions
         ``(n_objects, dimension)``.
     triplets
-        Every answer paid for, as rows ``(head, near, far)``.
+        Every answer, as rows ``(head, near, far)``.
     n_comparisons, n_rounds
-        What was asked, and in how many rounds.
+        The numbers of questions and of rounds.
     history
-        The phases of the run: what was asked in each, and why it stopped.
+        The phases of the run: the questions of each, and why it stopped.
     evidence
-        For each dimension tried, how well it explained the answers. The ``"probability"`` of the
-        largest one is that of all beyond it, too.
+        For each dimension tried, how well it predicted answers, and its ``"probability"``; that of
+        the largest one includes all larger ones.
     determined
-        Whether the evidence separates the dimension from its neighbours.
+        Whether the evidence leaves a single dimension possible.
     dimension_low, dimension_high
-        The dimensions that the evidence leaves possible.
+        The range of dimensions that remain possible.
     covariances
-        ``(n_objects, dimension, dimension)``: how sure each position is.
+        ``(n_objects, dimension, dimension)``: the uncertainty of each position.
     held_out
-        How well answers that no fit had seen were predicted.
+        The accuracy on answers that no fit had seen.
     error_rate
-        Share of answers that depart from the positions, by the weights that the fit gave them.
+        Share of answers that the positions violate, with the weights of the fit.
     people
-        A pandas frame, one row a person: id, n_trials, agreement, low, high, sensitivity, error,
+        A pandas frame of people: id, n_trials, agreement, low, high, sensitivity, error,
         lapse, bias, flag. Sensitivity is 1 for the median person, 0 for one who guesses, negative
-        for one who contradicts; `error` is its standard error. Bias is towards what was shown
+        for one who contradicts; `error` is its standard error. Bias is towards the object shown
         first, in units of an answer's noise.
     weights
         ``(people, dimension)``: how much squared differences on each axis count for each person;
         their geometric mean is 1 on each axis. The axes are then those on which people differ.
     names
-        What the user calls the objects.
+        The user's names of the objects.
     chosen
-        Whether the questions were chosen by the algorithm, or given with their answers.
+        Whether the strategy chose the questions; False if the answers existed before.
     details
-        What one algorithm knows and others do not (rankings, the posterior, heads …).
+        Results that only some methods have (rankings, the posterior, heads …).
     """
 
     positions: NDArray[np.float64]
@@ -155,10 +155,10 @@ class Embedding(Shown):
         return _place(person, self.people["id"].tolist(), "people")
 
     def predict(self, questions: ArrayLike, *, person: Any = None) -> Answers:
-        """Answers that the positions give: True where a is nearer to head than b is.
+        """Answers by the positions: True if a is nearer to head than b is.
 
-        Questions are rows (head, a, b): places of the objects, or their names. An object that was
-        never asked about counts as being in the middle. With a person, by that person's map.
+        Questions are rows (head, a, b): numbers of the objects, or their names. An object that was
+        never asked about counts as being at the origin. With a person, by that person's map.
         """
         head, a, b = checks.questions(questions, len(self.positions), self.names).T
         positions = self.positions if person is None else self.positions_for(person)
@@ -166,9 +166,9 @@ class Embedding(Shown):
         return distances.between(head, a) < distances.between(head, b)
 
     def predict_proba(self, questions: ArrayLike, *, person: Any = None) -> NDArray[np.float64]:
-        """Probabilities of "b is nearer" and "a is nearer", one row a question.
+        """Probabilities of "b is nearer" and "a is nearer", one row for each question.
 
-        Without a person, they are those of somebody of whom no answer is known.
+        Without `person`, they hold for a person without any answers.
         """
         posterior = self.details.get("posterior")
         if posterior is None:

@@ -559,7 +559,7 @@ class Triplets:
 
     Examples
     --------
-    >>> import nearer
+    >>> import nearer, numpy as np
     >>> answers = Triplets.of(nearer.Trials.from_triplets([[0, 1, 2], [2, 1, 0]]))
     >>> len(answers), answers.n_objects, np.asarray(answers).shape
     (2, 3, (2, 3))

@@ -106,7 +106,7 @@ def adaptive(
 
     Examples
     --------
-    >>> import nearer
+    >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle(np.random.default_rng(0).normal(size=(60, 2)))
     >>> nearer.run(adaptive(60, random_state=0), oracle).dimension
     2

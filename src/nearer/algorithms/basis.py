@@ -120,7 +120,7 @@ def choose_basis(
 
     Examples
     --------
-    >>> import nearer
+    >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle(np.random.default_rng(0).random((300, 2)))
     >>> nearer.run(choose_basis(300, random_state=0), oracle).dimension
     2
@@ -222,7 +222,7 @@ def locate_objects(
 
     Examples
     --------
-    >>> import nearer
+    >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle(np.random.default_rng(0).random((100, 2)))
     >>> nearer.run(locate_objects(nearer.run(choose_basis(100), oracle)), oracle).shape
     (100, 2)

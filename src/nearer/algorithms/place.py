@@ -131,7 +131,7 @@ def place_objects(
 
     Examples
     --------
-    >>> import nearer
+    >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle(np.random.default_rng(0).normal(size=(65, 2)))
     >>> embedding = nearer.embed(oracle, 60, random_state=0, progress=False)
     >>> nearer.run(place_objects(embedding, np.arange(60, 65)), oracle).positions.shape

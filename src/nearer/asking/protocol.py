@@ -226,7 +226,7 @@ def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:
 
     Examples
     --------
-    >>> import nearer
+    >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle([9.0, 0.0, 3.0, 1.0, 7.0])
     >>> nearer.run(renumbered(nearer.rank_objects(0, 4), np.array([1, 2, 3, 4])), oracle)
     array([0, 2, 1, 3])
