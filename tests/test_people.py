@@ -1,12 +1,16 @@
 """People are the sample: what each makes of the map, and what is said of others."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
 import nearer
 from nearer.asking.oracles import CrowdOracle, Person
-from nearer.questions import answered, random_questions
+from nearer.fitting.people import effective_people
+from nearer.metrics import share_interval_over_people
+from nearer.questions import answered, random_questions, share_interval
 
 
 def answers_of(maps, who, questions, rng):
@@ -181,6 +185,48 @@ def test_groups_that_differ_are_told_from_groups_that_do_not(tmp_path):
     assert ax.get_title() == "the groups differ: p = 0.010"
     with pytest.raises(nearer.errors.InvalidInput, match="do not say who"):
         nearer.compare(rows, groups=group)
+
+
+def test_objects_that_moved_are_named_for_all_objects_together():
+    rows, who, group = two_groups(6, 2)
+    known = {"n_components": 2, "n_objects": 16, "random_state": 0}
+    maps = [nearer.fit(rows[side], people=who[side], **known) for side in (~group, group)]
+    found = nearer.compare(*maps, n_permutations=9, random_state=0)
+    alone = (replace(map_, people=None) for map_ in maps)
+    each = nearer.compare(*alone, n_permutations=9, random_state=0)
+    assert (found.moved >= np.minimum(16 * each.moved, 1)).all()
+    assert (found.low[found.moved > 0.05] == 0).all()
+
+
+def test_probabilities_for_further_people_are_no_surer_than_right():
+    rng = np.random.default_rng(0)
+    X = 4 * rng.normal(size=(24, 2))
+    maps = X + 2 * rng.normal(size=(105, 24, 2))
+    who, further = np.arange(2000) % 5, 5 + np.arange(8000) % 100
+    rows = answers_of(maps, who, random_questions(24, 2000, rng), rng)
+    found = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
+    p = found.predict_proba(answers_of(maps, further, random_questions(24, 8000, rng), rng))
+    assert abs(p.max(axis=1).mean() - (p[:, 1] > 0.5).mean()) < 0.02  # .04 by fits that saw them
+
+
+def test_few_answers_leave_a_person_less_sure():
+    _X, rows, who, *_ = crowd(2, 1200)
+    found = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
+    sure = replace(found, people=found.people.assign(error=0.0))
+    away = [abs(map_.predict_proba(rows, person=0)[:, 0] - 0.5) for map_ in (found, sure)]
+    assert (away[0] < away[1]).all()
+
+
+def test_a_person_with_most_answers_counts_for_one():
+    assert effective_people(np.full(10, 300)) == pytest.approx(10)
+    assert effective_people([3000, 10, 10, 10, 10]) == 4
+
+
+def test_only_what_people_add_is_widened():
+    as_one = share_interval_over_people(np.full(5, 80), np.full(5, 100))
+    assert as_one == (0.8, share_interval(0.8, 500))
+    _, (low, high) = share_interval_over_people([95, 70, 80, 90, 65], np.full(5, 100))
+    assert high - low > 4 * (as_one[1][1] - as_one[1][0])
 
 
 def test_the_weights_of_people_are_drawn():

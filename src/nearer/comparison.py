@@ -281,13 +281,14 @@ def compare(
         motion, squared, (low, high) = _displaced(draws[0], draws[1])
         share = (n_draws - width) / (width * (n_draws - 1))
         moved = np.asarray(f.sf(share * squared, width, n_draws - width))
-        low = np.where(moved > 0.05, 0.0, low)
         second = motion.move(Y)
     p_differ = np.nan
     if isinstance(a, Embedding) and isinstance(b, Embedding):
         shared = [(a, rows), (b, columns)]
         if (found := _permuted(shared, width, n_permutations, rng)) is not None:
-            p_differ, moved = found[0], np.fmax(found[1], moved)
+            # Each of both tests holds for all objects: draws have one for each (Bonferroni).
+            p_differ, moved = found[0], np.fmax(found[1], np.minimum(len(X) * moved, 1.0))
+    low = np.where(moved > 0.05, 0.0, low)
     away = np.linalg.norm(second - X, axis=1)
     return Comparison(
         names=tuple(called[i] for i in rows),

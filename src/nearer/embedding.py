@@ -183,7 +183,11 @@ class Embedding(Shown):
                 posterior,
                 positions=posterior.positions * factor,
                 covariances=posterior.covariances * factor[:, None] * factor,
-                curve=Curve(curve.sharpness * row["sensitivity"], row["lapse"]),
+                curve=Curve(
+                    curve.sharpness * row["sensitivity"],
+                    row["lapse"],
+                    curve.sharpness * row["error"],
+                ),
             )
         p = posterior.probability(checks.questions(questions, len(self.positions), self.names))
         return np.stack([1 - p, p], axis=1)

@@ -162,23 +162,25 @@ def share_interval_over_people(
 ) -> tuple[float, tuple[float, float]]:
     """A share, and its 95 % interval for further people, from what each person got right.
 
-    The interval is that of as many independent answers as have the variance of the people's mean
-    (robust to clusters, Liang and Zeger 1986), but of no more than there are; and as few people
-    hardly know their own variance, it is widened as Student's t is.
+    The interval is that of as many independent answers as have the same variance. What people add
+    to that of their answers (robust to clusters, Liang and Zeger 1986) counts twice, since each
+    person is predicted from the others, so how like two people are tells of both (Bates, Hastie and
+    Tibshirani 2024); and as few people hardly know it, it is widened as Student's t is.
 
     Examples
     --------
     >>> share, (low, high) = share_interval_over_people([90, 80, 70, 80, 80], np.full(5, 100))
     >>> round(share, 2), round(low, 2), round(high, 2)
-    (0.8, 0.7, 0.87)
+    (0.8, 0.67, 0.89)
     """
     right, asked = (np.asarray(each, dtype=np.float64) for each in (right, asked))
     right, asked = right[asked > 0], asked[asked > 0]
     share, people = float(right.sum() / asked.sum()), len(asked)
     away = np.sum((right - share * asked) ** 2) / asked.sum() ** 2 * people / (people - 1)
-    alone = share * (1 - share)
-    least = min(float(asked.sum()), alone / away if away > 0 else np.inf)
-    return share, share_interval(share, least * (1.959964 / float(stdtrit(people - 1, 0.975))) ** 2)
+    alone = share * (1 - share) / asked.sum()
+    wider = 2 * (float(stdtrit(people - 1, 0.975)) / 1.959964) ** 2
+    excess = max(0.0, away / alone - 1) if alone > 0 else 0.0
+    return share, share_interval(share, float(asked.sum()) / (1 + wider * excess))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from nearer.asking.run import run
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import as_answers
-from nearer.fitting.people import Pace
+from nearer.fitting.people import Pace, effective_people
 from nearer.fitting.posterior import QUESTIONS, fit_posterior
 from nearer.fitting.solver import margins
 from nearer.metrics import mean_kendall_tau
@@ -200,8 +200,9 @@ def _people_like(
             maps *= pilot.weights[who, None] ** 0.5
         between = pilot.details.get("between_people")
         if between is not None:  # their sum is the variance of a mean of so many people
-            variance = np.square(between).sum(axis=0).mean() * (len(pilot.people) - 3)
-            freedom = len(pilot.people) - 1
+            alike = effective_people(pilot.people["n_trials"])
+            variance = np.square(between).sum(axis=0).mean() * (alike - 3)
+            freedom = alike - 1
             variance *= freedom / rng.chisquare(freedom)
             maps += np.sqrt(variance) * rng.normal(size=maps.shape)
 

@@ -84,14 +84,18 @@ class Curve:
         Factor of the margin.
     lapse
         Probability of the unlikely answer however clear the question is.
+    doubt
+        Standard error of the sharpness.
     """
 
     sharpness: float = 1.0
     lapse: float = 0.0
+    doubt: float = 0.0
 
     def probability(self, margins: Floats) -> Floats:
         """How likely it is that people say what the sign of the margin says."""
-        return np.asarray(self.lapse + (1 - 2 * self.lapse) * expit(self.sharpness * margins))
+        margins = moderate(self.sharpness * margins, (self.doubt * margins) ** 2)
+        return np.asarray(self.lapse + (1 - 2 * self.lapse) * expit(margins))
 
 
 def _kernels() -> Any:

@@ -22,7 +22,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, softmax
 
 from nearer.errors import InvalidInput
@@ -278,6 +278,7 @@ class Crowd:
         add to that of answers which are all independent.
         """
         P, weights = self.n_people, self.answers.weights
+        alike = effective_people(np.bincount(self.person, weights))
 
         def moved(counts: Objects) -> Floats:
             some = replace(self.answers, weights=weights * counts)
@@ -288,8 +289,8 @@ class Crowd:
         by_people = np.array([moved(counts[self.person]) for counts in people])
         rows = [rng.poisson(1, len(weights)) for _ in range(_REFITS)]
         by_answers = np.array([moved(counts) for counts in rows])
-        share = 1 - (1 - 1 / P) * np.square(by_answers).mean() / np.square(by_people).mean()
-        return np.asarray(by_people * np.sqrt(max(share, 0.0) * P / (P - 3) / _REFITS))
+        share = 1 - (1 - 1 / alike) * np.square(by_answers).mean() / np.square(by_people).mean()
+        return np.asarray(by_people * np.sqrt(max(share, 0.0) * alike / (alike - 3) / _REFITS))
 
 
 @dataclass(frozen=True)
@@ -385,8 +386,9 @@ def learn_people(
     logs = np.full(len(crowd.answers), np.nan)
     logs[best.own.rows] = best.own.log_likelihood
     several = n_people >= FEWEST_PEOPLE
+    further = crowd.leave_out_people(best, rng) if several else best.alike
     return PeopleFit(
-        posterior=replace(fit, **known, curve=best.alike.curve),
+        posterior=replace(fit, **known, curve=further.curve),
         curve=Curve(ratings.sharpness, best.own.curve.lapse),
         ratings=ratings,
         weights=np.exp(2 * done.stretch) if best.spread or differ == "weights" else None,
@@ -394,10 +396,16 @@ def learn_people(
         held_out=best.own,
         right=right[crowd.answers.row],
         log_likelihood=logs[crowd.answers.row],
-        new_people=crowd.by_person(crowd.leave_out_people(best, rng)) if several else None,
+        new_people=crowd.by_person(further) if several else None,
         between=crowd.between(done, rng) if several else None,
         times=np.bincount(crowd.answers.row[weights > 0], minlength=len(crowd.answers)),
     )
+
+
+def effective_people(n_answers: ArrayLike) -> float:
+    """How many people with equally many answers tell as much (Kish 1965); four at least."""
+    n = np.asarray(n_answers, dtype=np.float64)
+    return max(4.0, float(n.sum() ** 2 / np.square(n).sum()))
 
 
 def counted(who: Objects, weights: Floats, right: Floats, n_people: int) -> tuple[Floats, Floats]:
