@@ -222,11 +222,11 @@ def test_a_person_with_most_answers_counts_for_one():
     assert effective_people([3000, 10, 10, 10, 10]) == 4
 
 
-def test_only_what_people_add_is_widened():
+def test_what_people_add_counts_twice():
     as_one = share_interval_over_people(np.full(5, 80), np.full(5, 100))
-    assert as_one == (0.8, share_interval(0.8, 500))
+    assert as_one[1] == pytest.approx(share_interval(0.8, 500 * (1.96 / 2.776) ** 2), abs=1e-3)
     _, (low, high) = share_interval_over_people([95, 70, 80, 90, 65], np.full(5, 100))
-    assert high - low > 4 * (as_one[1][1] - as_one[1][0])
+    assert high - low > 3.7 * (as_one[1][1] - as_one[1][0])
 
 
 def test_the_weights_of_people_are_drawn():

@@ -288,7 +288,6 @@ def compare(
         if (found := _permuted(shared, width, n_permutations, rng)) is not None:
             # Each of both tests holds for all objects: draws have one for each (Bonferroni).
             p_differ, moved = found[0], np.fmax(found[1], np.minimum(len(X) * moved, 1.0))
-    low = np.where(moved > 0.05, 0.0, low)
     away = np.linalg.norm(second - X, axis=1)
     return Comparison(
         names=tuple(called[i] for i in rows),
@@ -298,7 +297,7 @@ def compare(
         first=X,
         second=second,
         displacement=away,
-        low=np.minimum(low, away),  # draws have a mean of their own
+        low=np.where(moved > 0.05, 0.0, np.minimum(low, away)),  # draws have a mean of their own
         high=np.maximum(high, away),
         moved=moved,
         p_differ=p_differ,

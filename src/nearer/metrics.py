@@ -178,9 +178,9 @@ def share_interval_over_people(
     share, people = float(right.sum() / asked.sum()), len(asked)
     away = np.sum((right - share * asked) ** 2) / asked.sum() ** 2 * people / (people - 1)
     alone = share * (1 - share) / asked.sum()
-    wider = 2 * (float(stdtrit(people - 1, 0.975)) / 1.959964) ** 2
+    wider = (float(stdtrit(people - 1, 0.975)) / 1.959964) ** 2
     excess = max(0.0, away / alone - 1) if alone > 0 else 0.0
-    return share, share_interval(share, float(asked.sum()) / (1 + wider * excess))
+    return share, share_interval(share, float(asked.sum()) / max(wider, 1 + 2 * wider * excess))
 
 
 @dataclass(frozen=True)
