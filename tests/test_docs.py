@@ -70,6 +70,12 @@ def test_the_commands_of_a_page_exist(page):
         assert not unknown, f"{page.name}: {line}: no option {unknown}"
 
 
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name != "CHANGELOG.md"], ids=name_of)
+def test_the_names_on_a_page_exist(page):
+    for name in re.findall(r"`(nearer(?:\.\w+)+)", page.read_text("utf-8")):
+        pkgutil.resolve_name(name)
+
+
 def anchors(page):
     """What headings of a page can be linked as, in GitHub's way, which is MyST's, too."""
     text = FENCE.sub("", page.read_text("utf-8"))
