@@ -9,3 +9,6 @@ if not torch.cuda.is_available():
     from nearer.scale import gpu
 
     gpu._BLOCK = 4096  # the interpreter pays by the program
+    gpu._DEVICE = "cpu"
+    gpu.is_available = lambda: True
+    gpu.free_memory = lambda: float(1 << 36)

@@ -50,7 +50,7 @@ def test_one_pass_is_the_processors(trials, noise, scale):
     choices = as_answers(trials, N, np.random.default_rng(2).random(len(trials)))
     value, gradient = (part / choices.total_weight for part in choices.sums(X, noise))
     tables = gpu.GpuChoices(choices)
-    Z = torch.tensor(X, dtype=torch.float64, device=gpu.DEVICE)
+    Z = torch.tensor(X, dtype=torch.float64, device=gpu._DEVICE)
     total, slope = tables.sums(Z, noise.lapse, noise.tail)
     assert total / tables.total == pytest.approx(value, rel=1e-9)
     np.testing.assert_allclose(slope.cpu().numpy() / tables.total, gradient, rtol=1e-7, atol=1e-9)
@@ -60,7 +60,7 @@ def test_small_blocks_give_the_same(monkeypatch):
     choices, X = as_answers(MIXED, N), np.random.default_rng(1).normal(size=(N, 2))
     monkeypatch.setattr(gpu, "_CELLS", 50)
     tables = gpu.GpuChoices(choices)
-    total, _ = tables.sums(torch.tensor(X, device=gpu.DEVICE), 0.0, 0.0)
+    total, _ = tables.sums(torch.tensor(X, device=gpu._DEVICE), 0.0, 0.0)
     assert total == pytest.approx(choices.sums(X, Noise())[0])
 
 

@@ -35,7 +35,7 @@ class OracleError(NearerError, ValueError):
 
 
 class WorkerDied(NearerError, RuntimeError):
-    """One of several processes that share a fit has died, hangs or is cut off."""
+    """One of several processes that share a fit has died; the message names it."""
 
 
 class JournalError(NearerError, OSError):

@@ -7,14 +7,19 @@ gives the same bits every time.
 the optimiser as if it were alone. For each pass it sends the positions to all others, and the sums
 over their shares come back to it. That moves as many bytes as summing the gradient everywhere
 would, and nothing can run out of step. A process that dies closes its connections, which the others
-notice at once.
+notice at once. Every process leaves a sign of life each second, so that the others can name the one
+that is missing.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import signal
+import socket
+import threading
+import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from datetime import timedelta
@@ -127,7 +132,7 @@ class Processes:
         self._torch, self._dist = torch, dist
         self._passes: list[Any] = []  # over this process's own share, in the order of their making
         patience = timedelta(seconds=_PATIENCE)
-        store, self.rank, self.size = next(dist.rendezvous("env://", timeout=patience))
+        self._store, self.rank, self.size = next(dist.rendezvous("env://", timeout=patience))
         self.share = self.rank, self.size  # which part of the answers is this process's
         gpus = torch.cuda.is_available()
         if gpus:
@@ -135,11 +140,13 @@ class Processes:
         self._together(
             dist.init_process_group,
             "cpu:gloo,cuda:nccl" if gpus else "gloo",
-            store=dist.PrefixStore("group", store),
+            store=dist.PrefixStore("group", self._store),
             rank=self.rank,
             world_size=self.size,
             timeout=patience,
         )
+        self._store.set(f"who/{self.rank}", f"{socket.gethostname()}, process {os.getpid()}")
+        threading.Thread(target=self._live, daemon=True).start()
         if self.rank:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for process 0
         signal.signal(signal.SIGTERM, self._stop)
@@ -205,19 +212,49 @@ class Processes:
         return _SharedPasses(self, len(self._passes) - 1, mine, int(number))
 
     def _together(self, collective: Callable[..., object], *arguments: Any, **options: Any) -> None:
-        """Communicate with the others."""
+        """Communicate with the others; an error names the one that is missing."""
         try:
             collective(*arguments, **options)
         except RuntimeError as error:  # PyTorch's errors of connections and time-outs
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun stops those that are left
             raise WorkerDied(
-                f"another process than {self.rank} died, hangs or is cut off, see what torchrun "
-                f"says ({str(error).splitlines()[0][:120]}); start all of them again, and the fit "
-                "goes on from where it was"
+                f"{self._missing()} (noticed by process {self.rank}: "
+                f"{str(error).splitlines()[0][:120]}); start all of them again, and the fit goes "
+                "on from where it was"
             ) from error
+
+    # --- signs of life
+
+    def _live(self) -> None:
+        for beat in itertools.count():
+            try:
+                self._store.set(f"beat/{self.rank}", str(beat))
+            except Exception:  # process 0, which has the store, is gone
+                return
+            time.sleep(1.0)
 
     def _stop(self, *_: Any) -> None:
         raise WorkerDied(f"process {self.rank} was told to stop, as another had failed; see above")
+
+    def _missing(self) -> str:
+        """The processes that leave no sign of life."""
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        try:
+            before = [self._noted("beat", rank) for rank in others]
+            time.sleep(3.0)
+            dead = [
+                f"process {rank} of {self.size} ({self._noted('who', rank)})"
+                for rank, beat in zip(others, before, strict=True)
+                if self._noted("beat", rank) == beat
+            ]
+        except RuntimeError:
+            return f"process 0 of {self.size} died"
+        named = f"{' and '.join(dead)} died or hangs"
+        return named if dead else "the connection to another process was lost"
+
+    def _noted(self, what: str, rank: int) -> str:
+        key = f"{what}/{rank}"
+        return self._store.get(key).decode() if self._store.check([key]) else "never seen"
 
 
 def _check_gpus(device: str, gpus: int) -> None:
