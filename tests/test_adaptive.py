@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import nearer
 from nearer.errors import AnswersWarning, InvalidInput
+from nearer.questions import answered, pack, random_questions
 
 
 def embed(X, **options):
@@ -263,6 +264,18 @@ def test_many_objects_are_placed_among_a_core(monkeypatch):
     part = embed(X, budget=5000)
     assert part.n_comparisons <= 5000
     assert np.isfinite(part.positions).all()
+
+
+@pytest.mark.parametrize("together", [200, 3000], ids=["a core", "all"])
+def test_answers_that_are_known_are_learned_and_not_asked_again(monkeypatch, together):
+    monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", together)
+    X = np.random.default_rng(11).normal(size=(300, 2))
+    exact = nearer.PointOracle(X)
+    questions = random_questions(90, 80, np.random.default_rng(0))
+    told = answered(questions, exact(questions))
+    more = nearer.run(nearer.adaptive(300, known=told, random_state=0), exact)
+    assert not np.isin(pack(more.triplets)[0], pack(told)[0]).any()
+    assert more.predict(told).mean() > 0.95
 
 
 def test_quality_is_what_comparisons_buy():

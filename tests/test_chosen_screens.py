@@ -8,6 +8,7 @@ from nearer.algorithms.choose_questions import ScreenSource, expected_informatio
 from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import Noise
 from nearer.fitting.posterior import Posterior
+from nearer.questions import answered
 from nearer.trials import Task
 
 
@@ -110,6 +111,22 @@ def test_dont_know_is_learned_as_a_tie():
     trials = found.details["trials"]
     assert 0 < (~trials.decided).sum() < 30
     assert np.isfinite(found.positions).all()
+
+
+def test_answers_that_are_there_are_learned_and_not_counted():
+    X = np.random.default_rng(3).normal(size=(12, 2))
+    oracle = nearer.PointOracle(X)
+    rng = np.random.default_rng(0)
+    questions = np.array([rng.choice(12, 3, replace=False) for _ in range(200)])
+    known = answered(questions, oracle(questions))
+    strategy = nearer.adaptive(
+        12, budget=20, n_components=2, task="1 of 4", known=known, random_state=0
+    )
+    found = nearer.run(strategy, oracle)
+    assert len(found.details["trials"]) == 20
+    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
+    with pytest.raises(InvalidInput, match="odd-one-out"):
+        nearer.run(nearer.adaptive(12, budget=5, task="odd-one-out", known=known), oracle)
 
 
 def test_the_same_seed_asks_the_same():

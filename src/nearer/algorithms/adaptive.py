@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nearer import checks
 from nearer.algorithms.choose_questions import (
@@ -28,7 +29,7 @@ from nearer.algorithms.choose_questions import (
 from nearer.algorithms.place import Placed, place_among
 from nearer.asking.protocol import Record, Strategy, accepts_uncertain, renumbered, repeatable
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase
-from nearer.errors import BudgetSpent
+from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import Posterior, expected_tau
@@ -56,6 +57,7 @@ def adaptive(
     quality: float = 0.99,
     task: str | Task = "1 of 2",
     askable: Askable | None = None,
+    known: ArrayLike | None = None,
     round_size: int | None = None,
     keep_triplets: bool = True,
     begun_with: Sequence[int | None] = (),
@@ -85,6 +87,9 @@ def adaptive(
     askable
         A function from ``(m, 3)`` questions to ``(m,)`` booleans: which may be asked, such as
         `RecordedOracle.knows`. None: all.
+    known
+        Answers to random questions that are there already, rows (head, near, far): they are learned
+        and not asked again, and are no part of the budget or of the result's triplets.
     round_size
         How many questions are asked at a time. None: as many as there are objects, or 6 % of the
         answers so far; of a budget at most a twentieth; of screens one for every two objects.
@@ -120,13 +125,16 @@ def adaptive(
     if round_size is not None:
         checks.whole("round_size", round_size, rule="questions a round")
     task, rng = Task.parse(task), checks.generator(random_state)
+    told = np.empty((0, 3), dtype=np.int64)
+    if known is not None and len(np.asarray(known)):
+        told = checks.triplets(known, n)[0].astype(np.int64)
     how = _How(n_components, rate, quality, round_size, begun_with, rng)
     if not task.is_comparison:
         budget = int(n * most_questions(n, 0, 0.0)) if budget is None else budget
-        return (yield from _ask(n, _Screens(n, task, askable), budget, how))
+        return (yield from _ask(n, _Screens(n, task, askable), told, budget, how))
     if n > TOGETHER and askable is None and n_components is None:
-        return (yield from _core_and_others(n, budget, how, keep_triplets))
-    return (yield from _ask(n, _Comparisons(n, askable), budget, how))
+        return (yield from _core_and_others(n, budget, told, how, keep_triplets))
+    return (yield from _ask(n, _Comparisons(n, askable), told, budget, how))
 
 
 @dataclass(frozen=True)
@@ -158,6 +166,12 @@ class _Comparisons:
 
     def __init__(self, n: int, askable: Askable | None) -> None:
         self._n, self._record, self._candidates = n, Record(), Candidates(n, askable)
+        self._n_known = 0
+
+    def start(self, known: Objects, belief: Belief) -> None:
+        """Have a belief learn answers that are there already."""
+        self._n_known = len(known)
+        self.add(known, np.ones(len(known), dtype=np.bool_), belief)
 
     def most(self, asked: int) -> int:
         """How many a round has where the budget is large."""
@@ -183,7 +197,7 @@ class _Comparisons:
     def results(self) -> tuple[Objects, Objects, dict[str, Any]]:
         """The triplets, all objects that were asked about, and details."""
         seen, triplets = self._record.weighted[0], self._record.triplets  # "don't know", too
-        return triplets, seen, {} if len(triplets) else {"n_decided": 0}
+        return triplets[self._n_known :], seen, {} if len(triplets) else {"n_decided": 0}
 
 
 class _Screens:
@@ -193,7 +207,16 @@ class _Screens:
 
     def __init__(self, n: int, task: Task, askable: Askable | None) -> None:
         self._n, self._task, self.note = n, task, f"{task}: "
-        self._source, self._parts = ScreenSource(n, task, askable), list[Trials]()
+        self._source, self._parts, self._n_known = ScreenSource(n, task, askable), list[Trials](), 0
+
+    def start(self, known: Objects, belief: Belief) -> None:
+        if self._task.kind != "near":
+            raise InvalidInput(
+                f"known: comparisons cannot be joined with the task '{self._task}'; leave them "
+                "out, or ask for a task with a query, such as '2 of 8'"
+            )
+        self._n_known, self._parts = len(known), [Trials.from_triplets(known)]
+        belief.learn(self._parts[0])
 
     def most(self, asked: int) -> int:
         return self._n // 2
@@ -210,8 +233,9 @@ class _Screens:
 
     def results(self) -> tuple[Objects, Objects, dict[str, Any]]:
         details: dict[str, Any] = {"task": str(self._task)}
-        for own in self._parts:
-            return own.triplets()[0], own.questions, details | {"trials": own}
+        for trials in self._parts:
+            own = trials[self._n_known :]
+            return own.triplets()[0], trials.questions, details | {"trials": own}
         return np.empty((0, 3), dtype=np.int64), np.empty((0, 3), dtype=np.int64), details
 
 
@@ -227,10 +251,12 @@ def _limit(belief: Belief) -> int:
 
 
 def _ask(
-    n: int, source: _Comparisons | _Screens, budget: int | None, how: _How
+    n: int, source: _Comparisons | _Screens, known: Objects, budget: int | None, how: _How
 ) -> Strategy[Embedding]:
     """Embed objects that are few enough to be fitted together."""
     belief, curve = Belief(n, how.n_components, how.rng, noise=how.noise), list[_Point]()
+    if len(known):
+        source.start(known, belief)
     asked, n_rounds, stopped, spent = 0, 0, "the budget is spent", False
     while not spent:
         limit = _limit(belief) if budget is None else budget
@@ -270,16 +296,19 @@ def _ask(
 
 
 def _core_and_others(
-    n: int, budget: int | None, how: _How, keep_triplets: bool
+    n: int, budget: int | None, known: Objects, how: _How, keep_triplets: bool
 ) -> Strategy[Embedding]:
-    """Embed a random core, then place the others."""
+    """Embed a random core, which holds the objects of known answers, then place the others."""
     size, objects = TOGETHER // 2, how.rng.permutation(n)
+    objects = objects[np.argsort(~np.isin(objects, known), kind="stable")]  # the core first
+    inside = np.argsort(objects)[known]
+    inside = inside[(inside < size).all(axis=1)]
     first = how.begun_with[0] if how.begun_with else budget
     half = None if first is None else max(1, first // 2)
     # The core gets half of the budget. Its errors and those of the objects placed among it add up,
     # so that each may have half of the errors that the quality allows.
     paced = replace(how, begun_with=(), quality=(1 + how.quality) / 2)
-    core = yield from renumbered(_ask(size, _Comparisons(size, None), half, paced), objects)
+    core = yield from renumbered(_ask(size, _Comparisons(size, None), inside, half, paced), objects)
     if budget is None:
         held_out = None if core.details["exact"] else core.held_out
         wrong = 0.0 if held_out is None else 1 - held_out.accuracy
