@@ -524,7 +524,7 @@ def from_similarity(
 
 def _similarities(said: Any, count: int) -> Any:
     if hasattr(said, "detach"):  # a tensor, perhaps on another device
-        said = said.detach().cpu()
+        said = said.detach().cpu().numpy()
     values = np.asarray(said, dtype=np.float64)
     if values.shape != (count,):
         raise OracleError(
