@@ -103,6 +103,8 @@ def test_draws_are_wider_where_answers_depend_on_people():
     assert width(found) > 1.3 * width(one)
     assert width(few) == pytest.approx(width(one), rel=0.15)
     assert few.held_out.new_people is None
+    names = np.where(who % 5 == 4, "", who % 5)
+    assert nearer.fit(rows[:400], people=names[:400], **known).held_out.new_people is None
     assert found.held_out.new_people.low < found.held_out.low
     assert found.details["expected_tau"] < one.details["expected_tau"]
     again = nearer.metrics.mean_kendall_tau(X, found.positions)
@@ -238,7 +240,7 @@ def test_the_weights_of_people_are_drawn():
 
 
 def test_a_study_is_planned_from_a_pilot():
-    from nearer.algorithms.plan import plan_pilot
+    from nearer.algorithms.plan import needed, plan_pilot
 
     _X, rows, who, *_ = crowd(7, 600, jitter=0.5)
     pilot = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
@@ -248,9 +250,10 @@ def test_a_study_is_planned_from_a_pilot():
     for values in (plan.accuracy, plan.tau):
         assert (np.diff(values, axis=2) >= 0).all()
         assert (values[:, -1, 1] > values[:, 0, 1]).all()
-    between = plan.needed(float(plan.tau[1, 1:3, 1].mean()), 40)
+    tau = plan.tau[1, :, 1]
+    between = needed(float(tau[1:3].mean()), plan.n_answers, tau)
     assert plan.n_answers[1] < between < plan.n_answers[2]
-    assert plan.needed(0.9999, 40) is None
+    assert needed(0.9999, plan.n_answers, tau) is None
 
 
 def test_choices_are_right_as_a_whole_and_chance_is_that_of_the_task():

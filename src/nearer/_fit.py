@@ -254,6 +254,7 @@ def _with_people(
     learned = (belief.answers, belief.fit, belief.held_out)
     known: dict[str, Any] = {"weights": loaded.weights, "odds": loaded.odds, "differ": differ}
     known |= {"sides": loaded.first_chosen, "rng": rng}
+    known["several"] = np.count_nonzero(who[0] != "") >= FEWEST_PEOPLE
     people = learn_people(loaded.fitted, who[1], *learned, **known)
     better: dict[str, Any] = {x: getattr(people, x) for x in ("posterior", "right", "ratings")}
     better["calibration"] = Calibration.of(people.held_out, people.times)

@@ -327,7 +327,7 @@ class PeopleFit:
     new_people
         The same of people who were not seen: right predictions and answers of each person.
     between
-        See `Crowd.between`; None with fewer than `FEWEST_PEOPLE` people.
+        See `Crowd.between`; None unless `several` people (`FEWEST_PEOPLE`) are named.
     times
         How many answers each row of the predictions stands for.
     """
@@ -356,6 +356,7 @@ def learn_people(
     odds: Floats | None,
     sides: NDArray[np.bool_] | None,
     differ: str,
+    several: bool,
     rng: np.random.Generator,
 ) -> PeopleFit:
     """Fit what people make of a map, from a fit that took all answers for one person's."""
@@ -385,7 +386,6 @@ def learn_people(
     right[best.own.rows] = best.own.right
     logs = np.full(len(crowd.answers), np.nan)
     logs[best.own.rows] = best.own.log_likelihood
-    several = n_people >= FEWEST_PEOPLE
     further = crowd.leave_out_people(best, rng) if several else best.alike
     return PeopleFit(
         posterior=replace(fit, **known, curve=further.curve),
