@@ -119,7 +119,7 @@ def test_the_command_fits_in_blocks(small, call, tmp_path):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (("--kind", "odd-one-out"), "every row is a triplet"),
+        (("--kind", "odd-one-out"), "is read in blocks"),
         (("--dim", 99), "n_components=99: 40 objects span at most 39"),
     ],
 )
