@@ -21,9 +21,9 @@ import numpy as np
 
 import nearer
 from benchmarks.harness import Cell, Rows, cell, pick, summary, table
-from nearer.fitting.initial import fit_from_more_dimensions, random_start
+from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.likelihood import Noise, as_answers
-from nearer.fitting.solver import LOSSES, Fit, Loss, Passes, fit_positions
+from nearer.fitting.solver import LOSSES, Fit, Loss, Passes, fit_positions, random_start
 
 TIMED = True
 _HELD_OUT = 1_000_000

@@ -111,6 +111,17 @@ def test_draws_are_wider_where_answers_depend_on_people():
     assert abs(found.details["expected_tau"] - again) < 0.08
 
 
+def test_exact_answers_of_several_people_are_predicted_for_others():
+    questions = random_questions(15, 900, np.random.default_rng(0))
+    exactly = nearer.PointOracle(np.random.default_rng(0).normal(size=(15, 2)))
+    rows = answered(questions, exactly(questions))
+    exact = nearer.fit(rows, people=np.arange(900) % 6, n_components=2, random_state=0)
+    new = exact.held_out.new_people
+    assert exact.details["method"] == "soe"
+    assert new.low <= new.accuracy <= new.high
+    assert nearer.fit(rows, n_components=2, random_state=0).held_out.new_people is None
+
+
 def test_a_map_of_people_is_saved(tmp_path):
     _X, rows, who, *_ = crowd(3, 800, stretch=0.5)
     found = nearer.fit(

@@ -7,10 +7,8 @@ import nearer
 from nearer.fitting import initial
 from nearer.fitting.initial import (
     fit_from_more_dimensions,
-    principal_axes,
-    random_start,
 )
-from nearer.fitting.solver import violated
+from nearer.fitting.solver import principal_axes, random_start, violated
 from nearer.questions import answered, random_questions
 
 

@@ -30,7 +30,14 @@ from nearer.fitting.draws import bootstrap_covariances, draw_positions
 from nearer.fitting.heldout import Calibration, HeldOut, check_residuals, hold_out_once
 from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise
-from nearer.fitting.people import FEWEST_PEOPLE, PeopleFit, Ratings, learn_people, rate_people
+from nearer.fitting.people import (
+    FEWEST_PEOPLE,
+    PeopleFit,
+    Ratings,
+    counted,
+    learn_people,
+    rate_people,
+)
 from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import LOSSES, Device, Fit, Loss, fit_positions, margins, using
 from nearer.metrics import measure_agreement, share_interval_over_people
@@ -296,8 +303,8 @@ def _with_covariances(
         return fit_positions(loaded.rows, loaded.n, **how).positions
 
     if found.exact:
-        counted = loaded.rows[loaded.weights > 0].astype(np.int64)
-        away = draw_positions(positions, None, counted, n_draws, rng=rng) - positions
+        rows = loaded.rows[loaded.weights > 0].astype(np.int64)
+        away = draw_positions(positions, None, rows, n_draws, rng=rng) - positions
         covariances, by = np.einsum("kni,knj->nij", away, away) / n_draws, "other maps that satisfy"
     else:
         covariances = bootstrap_covariances(
@@ -349,10 +356,12 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
     more = None if between is None else np.einsum("kni,knj->nij", between, between)
     covariances = posterior.covariances + (0.0 if more is None else more)
     held_out = loaded.accuracy(found.right)
-    counted = None if people is None else people.new_people
-    if held_out is not None and counted is not None and (counted[1] > 0).sum() >= FEWEST_PEOPLE:
-        share, (low, high) = share_interval_over_people(*counted)
-        new = HeldOutAccuracy(share, low, high, round(counted[1].sum()), chance=loaded.chance)
+    others = None if people is None else people.new_people
+    if found.exact and loaded.who is not None:  # one map satisfies all, so people do not differ
+        others = loaded.over_people(found.right)
+    if held_out is not None and others is not None and (others[1] > 0).sum() >= FEWEST_PEOPLE:
+        share, (low, high) = share_interval_over_people(*others)
+        new = HeldOutAccuracy(share, low, high, round(others[1].sum()), chance=loaded.chance)
         held_out = replace(held_out, new_people=new)
     return make_embedding(
         posterior,
@@ -505,6 +514,13 @@ class LoadedAnswers:
         first = self.trials.chosen[:, 0] > 0
         is_known = not self.are_choices and bool(first.any()) and not first.all()
         return first if is_known else None
+
+    def over_people(self, right: Floats) -> tuple[Floats, Floats]:
+        """Right predictions and held-out trials of each person who is known."""
+        assert self.who is not None
+        (names, which), (first, weight, share) = self.who, self._by_trial(right)
+        agreed, held = counted(which[first], weight, share, len(names))
+        return agreed[names != ""], held[names != ""]
 
     def table_of_people(self, right: Floats, ratings: Ratings | None) -> Any:
         """A table of the people, see `Embedding.people`; None if people are not known."""

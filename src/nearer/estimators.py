@@ -30,11 +30,17 @@ from nearer.asking.oracles import DistanceOracle, PointOracle
 from nearer.asking.run import run
 from nearer.asking.sort import Order
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.fitting.initial import (
-    fit_from_more_dimensions,
+from nearer.fitting.initial import fit_from_more_dimensions
+from nearer.fitting.solver import (
+    Device,
+    Fit,
+    Loss,
+    fit_positions,
+    prepare,
     random_start,
+    using,
+    violated,
 )
-from nearer.fitting.solver import Device, Fit, Loss, fit_positions, prepare, using, violated
 from nearer.parallel import parallel_map
 from nearer.questions import Floats, Objects
 from nearer.trials import MOST_SORTED, examine

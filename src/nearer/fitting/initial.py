@@ -28,7 +28,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer import checks
 from nearer.fitting.solver import (
     Callback,
     Fit,
@@ -37,6 +36,7 @@ from nearer.fitting.solver import (
     as_loss,
     prepare,
     principal_axes,
+    random_start,
     violated,
 )
 from nearer.questions import Floats
@@ -46,7 +46,6 @@ from nearer.questions import Floats
 EXTRA = 3  # dimensions too many at the start; posteriors are as probable with 1, 2 or 3
 MOST_STARTS = 6  # tried where a fit may be stuck
 ROUGH = 1e-6  # gain of a step that ends a fit that another goes on from
-_TINY = 0.1  # spread of the random cloud, in units of soe's margin
 # Answers a coordinate on the way down, where there are twice as many: time; the last fit takes all
 # (`python -m benchmarks scale`).
 ENOUGH = 10
@@ -59,11 +58,6 @@ FEWEST = 4
 # Share of violated answers that a few misplaced objects can explain: runs leave .1 to .3 %. Where
 # answers are wrong more often, further starts take many times the steps and make nothing better.
 NEARLY = 0.02
-
-
-def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:
-    """A tiny random cloud: all objects in one place, but for symmetry."""
-    return _TINY * rng.standard_normal((n, checks.n_components(d)))
 
 
 def fit_from_more_dimensions(

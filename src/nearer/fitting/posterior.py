@@ -20,9 +20,9 @@ from scipy.spatial import KDTree
 from scipy.special import expit, log_expit, ndtr
 from threadpoolctl import ThreadpoolController
 
-from nearer.fitting.initial import EXTRA, random_start
+from nearer.fitting.initial import EXTRA
 from nearer.fitting.likelihood import Answers, Comparisons, Curve, Noise, moderate
-from nearer.fitting.solver import principal_axes
+from nearer.fitting.solver import principal_axes, random_start
 from nearer.questions import Floats, random_questions
 
 _BLAS = ThreadpoolController()

@@ -48,6 +48,7 @@ from nearer.errors import InvalidInput
 from nearer.questions import Floats
 
 _DECREASE, _CURVATURE = 1e-4, 0.9  # of the Wolfe conditions (Nocedal and Wright 2006, chapter 3)
+_CLOUD = 0.1  # spread of a random start, in units of soe's margin
 # Step lengths tried in one direction: positions on a GPU have no more binary digits.
 _MOST_TRIALS = np.finfo(np.float32).nmant
 
@@ -436,6 +437,11 @@ def wants_gpu(n_answers: int, n_objects: int, n_components: int = 8) -> bool:
 def as_array(X: Any) -> Floats:
     """Positions on the processor, wherever they are."""
     return np.asarray(X if isinstance(X, np.ndarray) else X.double().cpu().numpy())
+
+
+def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:
+    """A tiny random cloud: all objects in one place, but for symmetry."""
+    return _CLOUD * rng.standard_normal((n, checks.n_components(d)))
 
 
 def principal_axes(X: Floats, d: int) -> Floats:

@@ -28,10 +28,18 @@ from nearer.embedding import Embedding, HeldOutAccuracy
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
 from nearer.fitting.heldout import as_noise, fit_curve
-from nearer.fitting.initial import ENOUGH, EXTRA, FEWEST, ROUGH, is_exact, random_start
+from nearer.fitting.initial import ENOUGH, EXTRA, FEWEST, ROUGH, is_exact
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise, moderate
 from nearer.fitting.posterior import Posterior
-from nearer.fitting.solver import Fit, Loss, Passes, as_array, fit_positions, principal_axes
+from nearer.fitting.solver import (
+    Fit,
+    Loss,
+    Passes,
+    as_array,
+    fit_positions,
+    principal_axes,
+    random_start,
+)
 from nearer.questions import Floats, share_interval
 from nearer.scale.blocks import Stored, as_source, store
 from nearer.scale.passes import lay_out
