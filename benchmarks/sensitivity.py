@@ -53,9 +53,9 @@ NUMBERS = {
         },
     },
     "given": {
+        "fitting.solver": {"_CLOUD": "spread of the random cloud"},
         "fitting.initial": {
             "EXTRA": "dimensions too many at the start",
-            "_TINY": "spread of the random cloud",
             "EXACT_PRIOR": "width of the prior for exact answers",
         },
     },
