@@ -24,8 +24,7 @@ def test_llm_judge(tmp_path):
     assert "200 questions in" in out
     assert (tmp_path / "map.png").stat().st_size > 1000
     again = run("llm_judge.py", "--stub", "--budget", "200", cwd=tmp_path)
-    assert "0 questions in 0 calls" in again
-    assert out.splitlines()[2:] == again.splitlines()[2:]
+    assert again.splitlines() == out.splitlines()  # the report is of the whole run, asked once
 
 
 @pytest.mark.slow
