@@ -224,7 +224,8 @@ def locate_objects(
     --------
     >>> import nearer, numpy as np
     >>> oracle = nearer.PointOracle(np.random.default_rng(0).random((100, 2)))
-    >>> nearer.run(locate_objects(nearer.run(choose_basis(100), oracle)), oracle).shape
+    >>> basis = nearer.run(choose_basis(100, random_state=0), oracle)
+    >>> nearer.run(locate_objects(basis), oracle).shape
     (100, 2)
     """
     checks.one_of("search", search, ("linear", "binary"))
