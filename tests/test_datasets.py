@@ -83,7 +83,7 @@ def test_every_format_round_trips(n, d, seed):
         frame.to_parquet(folder / "a.parquet")
         np.savetxt(folder / "bare.csv", X, delimiter=",", fmt="%.17g")
         for file in folder.iterdir():
-            np.testing.assert_array_equal(datasets.read_points(file), X)
+            np.testing.assert_array_equal(datasets.load_points(file), X)
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_numbers_that_name_objects_are_no_coordinates_unless_said(tmp_path, cont
     file = tmp_path / "a.csv"
     file.write_bytes(content)
     with pytest.warns(AnswersWarning, match=f"'{column}' numbers the objects.*names='none'"):
-        found = datasets.read_points(file)
+        found = datasets.load_points(file)
     assert found.tolist() == [[1, 2], [3, 4], [0, 1]]
-    assert datasets.read_points(file, names=column).tolist() == found.tolist()
-    assert datasets.read_points(file, names="none").shape == (3, 3)
+    assert datasets.load_points(file, names=column).tolist() == found.tolist()
+    assert datasets.load_points(file, names="none").shape == (3, 3)
 
 
 def test_names_go_before_numbers(tmp_path):
@@ -133,16 +133,16 @@ def test_numbers_that_are_names_stay_apart(tmp_path):
 )
 def test_other_numbers_are_coordinates(tmp_path, content):
     (tmp_path / "a.csv").write_bytes(content)
-    assert datasets.read_points(tmp_path / "a.csv").shape == (3, 2)
+    assert datasets.load_points(tmp_path / "a.csv").shape == (3, 2)
 
 
 def test_a_column_of_names_must_be_there_and_tell_objects_apart(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("kind,x,y\na,1,2\na,3,4\n")
     with pytest.raises(InvalidInput, match="no column is called 'z'; there are kind, x, y"):
-        datasets.read_points(file, names="z")
+        datasets.load_points(file, names="z")
     with pytest.raises(InvalidInput, match="'kind' has the same name twice"):
-        datasets.read_points(file, names="kind")
+        datasets.load_points(file, names="kind")
 
 
 @pytest.mark.parametrize(
@@ -168,22 +168,22 @@ def test_a_column_of_names_must_be_there_and_tell_objects_apart(tmp_path):
 def test_broken_files_are_named_with_the_place(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InvalidInput, match=message):
-        datasets.read_points(tmp_path / name)
+        datasets.load_points(tmp_path / name)
 
 
 def test_an_npz_without_a_clear_array(tmp_path):
     np.savez(tmp_path / "a.npz", a=np.zeros(3), b=np.zeros(3))
     with pytest.raises(InvalidInput, match="name the array of points X"):
-        datasets.read_points(tmp_path / "a.npz")
+        datasets.load_points(tmp_path / "a.npz")
 
 
 def test_a_file_that_cannot_be_opened(tmp_path):
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InvalidInput, match="is a folder"):
-        datasets.read_points(tmp_path / "folder.csv")
+        datasets.load_points(tmp_path / "folder.csv")
 
 
 def test_numbers_in_an_array_of_objects_are_not_unpickled(tmp_path):
     np.save(tmp_path / "a.npy", np.array([object()]), allow_pickle=True)
     with pytest.raises(InvalidInput, match="NumPy file"):
-        datasets.read_points(tmp_path / "a.npy")
+        datasets.load_points(tmp_path / "a.npy")

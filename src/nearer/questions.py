@@ -133,16 +133,14 @@ def random_questions(n_objects: int, n_questions: int, rng: np.random.Generator)
     return np.stack([head, a + (a >= head), b + (b >= head)], axis=1)
 
 
-def balanced_questions(
-    n_objects: int, n_questions: int, rng: np.random.Generator, *, first_head: int = 0
-) -> Objects:
+def balanced_questions(n_objects: int, n_questions: int, rng: np.random.Generator) -> Objects:
     """Random comparisons whose heads go round robin.
 
     No comparison occurs twice, mirrored or not, unless more are wanted than there are.
     """
     others = n_objects - 1
     pairs = others * (others - 1) // 2
-    heads = (first_head + np.arange(n_questions)) % n_objects
+    heads = np.arange(n_questions) % n_objects
     rounds = -(-n_questions // n_objects)
     drawn = np.empty((rounds, n_objects), dtype=np.int64)
     if rounds <= pairs // 2:

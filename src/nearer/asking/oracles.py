@@ -12,7 +12,7 @@ the scale and times r, has lost a Gumbel variable: with one to choose, a softmax
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from scipy.special import expit
 from nearer import checks
 from nearer.asking.protocol import Oracle, as_answers
 from nearer.distances import Distances
-from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer, OracleError
+from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer
 from nearer.questions import (
     Answers,
     Floats,
@@ -135,12 +135,7 @@ class RecordedOracle:
     """
 
     def __init__(self, triplets: ArrayLike) -> None:
-        rows = np.asarray(triplets)
-        if rows.ndim != 2 or rows.shape[1] != 3 or not np.issubdtype(rows.dtype, np.integer):
-            raise InvalidInput(
-                f"triplets of shape {rows.shape} and type {rows.dtype}: must be (m, 3) integers "
-                "(head, near, far)"
-            )
+        rows = checks.triplet_rows(triplets)
         self._memory = Memory(rows)
         agreed = self._memory.recall(rows)[0]
         if not agreed.all():
@@ -486,48 +481,3 @@ def _hash_to_unit(keys: NDArray[np.uint64]) -> Floats:
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z ^= z >> np.uint64(31)
     return (z >> np.uint64(11)).astype(np.float64) / float(1 << 53)
-
-
-def from_similarity(
-    f: Callable[[Any, Any], Any], *, tie: float = 0.0
-) -> Callable[[Any], list[bool | None]]:
-    """Make an oracle of a function that computes the similarity of objects.
-
-    Parameters
-    ----------
-    f
-        From m things and m others, numbers as an array or others as a list, to m numbers, the
-        greater the more alike; tensors will do.
-    tie
-        Similarities that differ by no more than this are a tie, answered by "don't know".
-
-    Examples
-    --------
-    >>> oracle = from_similarity(lambda one, other: -abs(one - other))
-    >>> oracle(np.array([[0, 1, 2], [3, 0, 6]]))
-    [True, None]
-    """
-    checks.oracle(f)
-    if not tie >= 0:
-        raise InvalidInput(f"tie={tie!r}: must be a number from 0, in the units of the similarity")
-
-    def oracle(questions: Any) -> list[bool | None]:
-        columns = zip(*questions, strict=True)
-        head, a, b = questions.T if isinstance(questions, np.ndarray) else map(list, columns)
-        to_a, to_b = (_similarities(f(head, x), len(questions)) for x in (a, b))
-        closer = to_a - to_b
-        known = np.abs(closer) > tie  # not so for NaN, which is no answer either
-        return [bool(x > 0) if sure else None for x, sure in zip(closer, known, strict=True)]
-
-    return oracle
-
-
-def _similarities(said: Any, count: int) -> Any:
-    if hasattr(said, "detach"):  # a tensor, perhaps on another device
-        said = said.detach().cpu().numpy()
-    values = np.asarray(said, dtype=np.float64)
-    if values.shape != (count,):
-        raise OracleError(
-            f"similarities of shape {values.shape} for {count} pairs: there must be one for each"
-        )
-    return values

@@ -14,4 +14,3 @@ from .points import make_cube as make_cube
 from .points import make_gaussian as make_gaussian
 from .points import make_mixture as make_mixture
 from .points import make_sphere as make_sphere
-from .points import read_points as read_points

@@ -44,22 +44,29 @@ class NamedPoints:
 def load_points(
     name: str | Path, *, names: str = "auto", random_state: int | None = None
 ) -> Points:
-    """Points of a built-in data set, or of a file.
+    r"""Points of a built-in data set, or of a file: a table of any format, or a NumPy array.
 
     Parameters
     ----------
     name
-        ``"3dgmm"``, ``"5dgmm"``, ``"5dcube"``, ``"cities"``, or the path of a file that
-        `read_points` understands. An existing file has priority over a built-in name.
+        ``"3dgmm"``, ``"5dgmm"``, ``"5dcube"``, ``"cities"``, or the path of a file, which has
+        priority. Of an .npz file the only array, or the one named ``X``, is read.
     names
-        As in `read_points`.
+        The column of a file that names the objects, and is no coordinate: its heading, or
+        ``"column 1"`` where there is no heading. ``"auto"``: a column of texts, or one of numbers
+        that is called id, index, label, name or object, or the first one where it counts the rows,
+        with a warning. ``"none"``: every column of numbers is a coordinate.
     random_state
         Seed of the built-in sets that are drawn at random.
 
     Examples
     --------
-    >>> load_points("5dcube", random_state=0).shape
-    (500, 5)
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "points.csv"
+    >>> _ = file.write_text("name,x,y\na,1,2\nb,3,4.5\n")
+    >>> load_points(file)
+    array([[1. , 2. ],
+           [3. , 4.5]])
     """
     return load_named_points(name, names=names, random_state=random_state).points
 
@@ -84,33 +91,6 @@ def load_named_points(
         f"{str(name)!r} is neither a file nor a built-in data set: {hint}built in are "
         f"{', '.join(built_in)}"
     )
-
-
-def read_points(path: str | Path, *, names: str = "auto") -> Points:
-    r"""Read ``(n, d)`` points from a file: a table of any format, or a NumPy array.
-
-    Parameters
-    ----------
-    path
-        Of the file. Of an .npz file the only array, or the one named ``X``, is read.
-    names
-        The column that names the objects, and is no coordinate: its heading, or ``"column 1"``
-        where there is no heading. ``"auto"``: a column of texts, or one of numbers that is called
-        id, index, label, name or object, or the first one where it counts the rows, with a warning.
-        ``"none"``: every column of numbers is a coordinate.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "points.csv"
-    >>> _ = file.write_text("name,x,y\na,1,2\nb,3,4.5\n")
-    >>> read_points(file)
-    array([[1. , 2. ],
-           [3. , 4.5]])
-    """
-    if not Path(path).exists():
-        raise InvalidInput(f"{path}: there is no such file")
-    return load_points(path, names=names)
 
 
 def _read(path: Path, names: str) -> NamedPoints:

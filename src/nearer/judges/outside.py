@@ -1,4 +1,4 @@
-"""Answers from outside of Python: another program, by two files, or the person at the terminal."""
+"""Answers of other programs, by two files, of the person at the terminal, and of similarities."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from nearer import checks
 from nearer.asking.protocol import OptionOrder
-from nearer.errors import InvalidInput, JudgeError
+from nearer.errors import InvalidInput, JudgeError, OracleError
 from nearer.files import as_path, read_bytes
 from nearer.judges.chat import check_question
 
@@ -173,3 +174,48 @@ class TerminalJudge:
                 return None
             if key in _LEFT | _RIGHT:
                 return bool(shown.answer(key in _LEFT))
+
+
+def from_similarity(
+    f: Callable[[Any, Any], Any], *, tie: float = 0.0
+) -> Callable[[Any], list[bool | None]]:
+    """Make an oracle of a function that computes the similarity of objects.
+
+    Parameters
+    ----------
+    f
+        From m things and m others, numbers as an array or others as a list, to m numbers, the
+        greater the more alike; tensors will do.
+    tie
+        Similarities that differ by no more than this are a tie, answered by "don't know".
+
+    Examples
+    --------
+    >>> oracle = from_similarity(lambda one, other: -abs(one - other))
+    >>> oracle(np.array([[0, 1, 2], [3, 0, 6]]))
+    [True, None]
+    """
+    checks.oracle(f)
+    if not tie >= 0:
+        raise InvalidInput(f"tie={tie!r}: must be a number from 0, in the units of the similarity")
+
+    def oracle(questions: Any) -> list[bool | None]:
+        columns = zip(*questions, strict=True)
+        head, a, b = questions.T if isinstance(questions, np.ndarray) else map(list, columns)
+        to_a, to_b = (_similarities(f(head, x), len(questions)) for x in (a, b))
+        closer = to_a - to_b
+        known = np.abs(closer) > tie  # not so for NaN, which is no answer either
+        return [bool(x > 0) if sure else None for x, sure in zip(closer, known, strict=True)]
+
+    return oracle
+
+
+def _similarities(said: Any, count: int) -> Any:
+    if hasattr(said, "detach"):  # a tensor, perhaps on another device
+        said = said.detach().cpu().numpy()
+    values = np.asarray(said, dtype=np.float64)
+    if values.shape != (count,):
+        raise OracleError(
+            f"similarities of shape {values.shape} for {count} pairs: there must be one for each"
+        )
+    return values

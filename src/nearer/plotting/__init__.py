@@ -3,26 +3,6 @@
 `Embedding.plot` draws the map of a result; the functions here draw positions from anywhere.
 """
 
-from nearer.plotting.canvas import as_png, save
-from nearer.plotting.interactive_map import InteractiveMap, explore_positions
-from nearer.plotting.other_plots import (
-    plot_basis,
-    plot_comparison,
-    plot_dimension,
-    plot_people,
-    plot_world,
-)
-from nearer.plotting.printed_map import plot_positions
+import lazy_loader
 
-__all__ = [
-    "InteractiveMap",
-    "as_png",
-    "explore_positions",
-    "plot_basis",
-    "plot_comparison",
-    "plot_dimension",
-    "plot_people",
-    "plot_positions",
-    "plot_world",
-    "save",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

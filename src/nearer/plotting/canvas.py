@@ -26,7 +26,7 @@ from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix, write_bytes
 
 if TYPE_CHECKING:
-    from nearer.plotting.interactive_map import InteractiveMap
+    from nearer.plotting.maps import InteractiveMap
 
 Floats = NDArray[np.float64]
 

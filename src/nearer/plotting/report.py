@@ -27,8 +27,8 @@ from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, write_bytes
 from nearer.plotting.canvas import MANY, as_picture, data_url
+from nearer.plotting.maps import plot_positions
 from nearer.plotting.other_plots import plot_dimension, plot_people
-from nearer.plotting.printed_map import plot_positions
 from nearer.trials import examine
 
 

@@ -22,15 +22,18 @@ from nearer.checks import amount
 from nearer.errors import BadRow, DroppedRows, InvalidInput
 from nearer.questions import MAX_OBJECTS, Floats, Objects
 from nearer.trials import Trials, Triplets, examine
-from nearer.triplets.choices import Choices, Parts, choices_of, with_screens
 from nearer.triplets.columns import (
+    Choices,
     Form,
     Options,
+    Parts,
     assumed,
+    choices_of,
     columns_option,
     layout,
     name_columns,
     option,
+    with_screens,
 )
 from nearer.triplets.table import EMPTY, Table, load_table
 

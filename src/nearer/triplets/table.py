@@ -136,7 +136,7 @@ def text_of(value: Any) -> str:
 
 
 def read_table(
-    source: str | os.PathLike[str] | Any, *, header: bool = True, encoding: str | None = None
+    source: str | os.PathLike[str] | Any, *, encoding: str | None = None
 ) -> pd.DataFrame:
     """Read a table of any format as texts without white space around them, "" for nothing.
 
@@ -144,7 +144,7 @@ def read_table(
     record or row that each row comes from, and has its name.
     """
     table = load_table(source, encoding=encoding)
-    if table.has_header is None and header:
+    if table.has_header is None:
         table = table.with_header()
     return table.frame.map(lambda value: text_of(value).strip()).rename_axis(table.unit)
 

@@ -1,18 +1,26 @@
-"""Maps to print: dots or pictures, names, regions of uncertainty, colours.
+"""Maps to print, and pages with a map to explore: dots or pictures, names, regions, colours.
 
-Each name is tried beside its object, on eight sides, then a little farther off with a line to it.
-The first place is taken that covers no other name, dot or picture; a name for which there is none
-is left out, and the map says how many are. Isolated objects come first, because they have the room
-and are the ones that a reader looks up. What is taken is marked on a raster of the page, so that
-hundreds of thousands of marks cost no more than a few. Lengths are in points (1/72 inch).
+On a printed map each name is tried beside its object, on eight sides, then a little farther off
+with a line to it. The first place is taken that covers no other name, dot or picture; a name for which
+there is none is left out, and the map says how many are. Isolated objects come first, because they
+have the room and are the ones that a reader looks up. What is taken is marked on a raster of the
+page, so that hundreds of thousands of marks cost no more than a few. Lengths are in points (1/72
+inch).
+
+A map to explore is one HTML file that needs no other and no network: ``explore.html`` beside this
+module, with the figures put into it as JSON.
 """
 
 from __future__ import annotations
 
+import io
 import os
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from html import escape
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -30,6 +38,7 @@ from scipy.ndimage import maximum_filter
 from scipy.spatial import cKDTree
 from scipy.stats import chi2
 
+from nearer.files import json_text
 from nearer.plotting import canvas
 from nearer.plotting.canvas import COLOURS, GREY, MANY, PICTURE, Floats, MapInputs
 
@@ -371,3 +380,90 @@ def _extent(text: str, letters: FontProperties) -> Floats:
     width, height, _ = text_to_path.get_text_width_height_descent(text, letters, ismath=False)
     _, line, _ = text_to_path.get_text_width_height_descent("lp", letters, ismath=False)
     return np.array([1.03 * width, max(height, line) + 1])
+
+
+# --- maps to explore ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class InteractiveMap:
+    """A page with a map to explore; notebooks show it, `nearer.plotting.save` writes it.
+
+    Attributes
+    ----------
+    html
+        The whole page.
+    """
+
+    html: str = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{escape(self.html)}" title="map of the objects" '
+            'style="width:100%;height:640px;border:0"></iframe>'
+        )
+
+
+def explore_positions(
+    positions: ArrayLike,
+    *,
+    labels: Sequence[object] | None = None,
+    covariances: Floats | None = None,
+    pictures: Sequence[str | os.PathLike[str] | None] | None = None,
+    picture_size: float | None = None,
+    colour: ArrayLike | None = None,
+    title: str | None = None,
+) -> InteractiveMap:
+    """Make a page with a map to explore; it takes what `plot_positions` takes.
+
+    Parameters
+    ----------
+    positions
+        ``(n, d)``; of more than two dimensions the reader chooses which directions to see.
+    labels, covariances, pictures, colour
+        As in `plot_positions`; pictures are made small and held by the page.
+    picture_size
+        Pixels of a picture's longer side; None: 40, less where objects are crowded.
+    title
+        Of the page.
+
+    Examples
+    --------
+    >>> import nearer
+    >>> page = explore_positions([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], labels=["ape", "bee", "cat"])
+    >>> "cat" in page.html, "http" in page.html
+    (True, False)
+    """
+    shown = canvas.read_inputs(positions, labels, covariances, pictures, colour)
+    size = picture_size or PICTURE
+    data: dict[str, Any] = {
+        "names": shown.labels or [str(i) for i in range(len(shown.places))],
+        "places": _rounded(shown.places),
+        "axes": shown.axes,
+        "regions": _rounded(shown.covariances),
+        "pictures": None if pictures is None else [_embedded(file, size) for file in pictures],
+        "size": [size, picture_size is not None],
+        "colour": _rounded(shown.colours),
+        "classes": shown.classes,
+        "palette": COLOURS,
+    }
+    text = json_text(data, separators=(",", ":")).replace("<", "\\u003c")
+    page = files("nearer.plotting").joinpath("explore.html").read_text(encoding="utf-8")
+    parts = {"title": escape("Map of the objects" if title is None else title), "data": text}
+    return InteractiveMap(re.sub(r"{{(title|data)}}", lambda mark: parts[mark[1]], page))
+
+
+def _embedded(file: str | os.PathLike[str] | None, size: float) -> str | None:
+    if file is None:
+        return None
+    sink = io.BytesIO()
+    canvas.read_thumbnail(file, size).save(sink, "WEBP", quality=80)
+    return canvas.data_url(sink.getvalue(), "image/webp")
+
+
+def _rounded(values: Floats | None) -> Any:
+    """Numbers with five digits, which no screen can tell from more."""
+    if values is None:
+        return None
+    rounded = [float(f"{x:.5g}") for x in values.ravel().tolist()]
+    return np.reshape(rounded, values.shape).tolist()
