@@ -1,11 +1,11 @@
 """Maps to print, and pages with a map to explore: dots or pictures, names, regions, colours.
 
 On a printed map each name is tried beside its object, on eight sides, then a little farther off
-with a line to it. The first place is taken that covers no other name, dot or picture; a name for which
-there is none is left out, and the map says how many are. Isolated objects come first, because they
-have the room and are the ones that a reader looks up. What is taken is marked on a raster of the
-page, so that hundreds of thousands of marks cost no more than a few. Lengths are in points (1/72
-inch).
+with a line to it. The first place is taken that covers no other name, dot or picture; a name for
+which there is none is left out, and the map says how many are. Isolated objects come first, because
+they have the room and are the ones that a reader looks up. What is taken is marked on a raster of
+the page, so that hundreds of thousands of marks cost no more than a few. Lengths are in points
+(1/72 inch).
 
 A map to explore is one HTML file that needs no other and no network: ``explore.html`` beside this
 module, with the figures put into it as JSON.
