@@ -77,7 +77,7 @@ def _recall_with_ties(points: Points, positions: Points, k: int) -> float:
     truth, embedded = Distances(points), Distances(positions)
     shares = []
     for head in range(len(points)):
-        x, y = (np.delete(distances.fresh_row(head), head) for distances in (truth, embedded))
+        x, y = (np.delete(distances.compute(head), head) for distances in (truth, embedded))
         true = x <= np.partition(x, k - 1)[k - 1]
         near = y <= np.partition(y, k - 1)[k - 1]
         shares.append((true & near).sum() / true.sum())

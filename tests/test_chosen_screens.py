@@ -134,7 +134,8 @@ def test_the_same_seed_asks_the_same():
 
     def run(memory):
         strategy = nearer.adaptive(15, budget=40, n_components=2, task="2 of 6", random_state=5)
-        return nearer.run(strategy, nearer.PointOracle(X, choose=2), memory=memory)
+        oracle = nearer.PointOracle(X, choose=2)
+        return nearer.run(nearer.asking.remembered(strategy, memory), oracle)
 
     memory = nearer.asking.Memory()
     first, again = run(memory), run(memory)

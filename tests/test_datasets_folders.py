@@ -50,9 +50,7 @@ def test_folders_by_default(monkeypatch, tmp_path):
 def test_downloads(data_and_cache, monkeypatch):
     monkeypatch.setattr("sklearn.datasets.fetch_it", dict, raising=False)
     home = str(data_and_cache / "cache" / "scikit-learn")
-    assert fetch(DATA, True, name="it") == {"name": "it", "data_home": home, "n_retries": 1}
-    with pytest.raises(MissingData, match="or pass download=True"):
-        fetch(DATA, False)
+    assert fetch(DATA, name="it") == {"name": "it", "data_home": home, "n_retries": 1}
 
     def offline(**options):
         warnings.warn("trying once more", RuntimeWarning, stacklevel=1)
@@ -60,9 +58,9 @@ def test_downloads(data_and_cache, monkeypatch):
 
     monkeypatch.setattr("sklearn.datasets.fetch_it", offline)
     with pytest.raises(MissingData, match=r"fetch_it of scikit-learn could not .*Name or service"):
-        fetch(DATA, True)
+        fetch(DATA)
     (data_and_cache / "data" / "small.csv").write_bytes(CONTENT)
-    assert fetch(DATA, False) == data_and_cache / "data" / "small.csv"
+    assert fetch(DATA) == data_and_cache / "data" / "small.csv"
 
 
 def test_loaders_say_what_to_put_where(monkeypatch):

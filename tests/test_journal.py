@@ -249,13 +249,6 @@ def test_a_generator_cannot_begin_again(tmp_path):
         nearer.embed(EXACT, 24, random_state=np.random.default_rng(0), journal=tmp_path / "a.db")
 
 
-def test_memory_and_journal_are_one_too_many(tmp_path):
-    with pytest.raises(InvalidInput, match="give one"):
-        nearer.run(
-            nearer.adaptive(24), EXACT, memory=nearer.asking.Memory(), journal=tmp_path / "a.db"
-        )
-
-
 def test_files_that_are_no_journals_are_named_and_left_alone(tmp_path):
     text = tmp_path / "notes.txt"
     text.write_text("these are my notes, and no database at all\n" * 50)

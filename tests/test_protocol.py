@@ -103,7 +103,8 @@ def test_nothing_is_asked_twice_not_even_mirrored(rounds):
         return ORACLE(questions)
 
     plain = nearer.run(ask_rounds(*rounds), ORACLE)
-    remembered = nearer.run(ask_rounds(*rounds), oracle, memory=nearer.asking.Memory())
+    strategy = nearer.asking.remembered(ask_rounds(*rounds), nearer.asking.Memory())
+    remembered = nearer.run(strategy, oracle)
     np.testing.assert_array_equal(plain, remembered)
     assert len(asked) == len(set(asked))
 
@@ -131,7 +132,8 @@ def test_a_budget_counts_only_what_is_really_asked(rounds, budget):
         asked.append(len(questions))
         return ORACLE(questions)
 
-    part = nearer.run(ask_rounds(*rounds), oracle, budget=budget, memory=memory)
+    strategy = nearer.asking.remembered(ask_rounds(*rounds), memory)
+    part = nearer.run(strategy, oracle, budget=budget)
     everything = nearer.run(ask_rounds(*rounds), ORACLE)
     assert sum(asked) <= budget
     assert sum(asked) == len(memory)
@@ -185,9 +187,10 @@ def test_interrupted_and_run_again_with_the_same_memory_pays_once():
         return nearer.rank_objects(0, 40, random_state=0)
 
     with pytest.raises(KeyboardInterrupt):
-        nearer.run(strategy(), impatient, memory=memory)
+        nearer.run(nearer.asking.remembered(strategy(), memory), impatient)
     paid = len(memory)
-    again = nearer.run(nearer.asking.recorded(strategy(), record), impatient, memory=memory)
+    recorded = nearer.asking.recorded(strategy(), record)
+    again = nearer.run(nearer.asking.remembered(recorded, memory), impatient)
     np.testing.assert_array_equal(again, nearer.run(strategy(), ORACLE))
     assert 0 < paid < record.n_comparisons == len(memory)
 
@@ -293,7 +296,7 @@ def test_screens_are_recorded_remembered_and_limited_by_rows():
     oracle = nearer.PointOracle(np.arange(9.0), choose=2)
     record, memory = nearer.asking.Record(), nearer.asking.Memory()
     strategy = nearer.asking.recorded(ask_screens(screens, rounds=2), record)
-    said = nearer.run(strategy, oracle, memory=memory, budget=3)
+    said = nearer.run(nearer.asking.remembered(strategy, memory), oracle, budget=3)
     assert said.shape == (6, 4)
     np.testing.assert_array_equal(said[:3], said[3:])
     np.testing.assert_array_equal(said[0], [True, True, False, False])

@@ -194,7 +194,7 @@ def test_compressed(tmp_path, pack):
     file.write_bytes(pack.compress(b"0,1,2\n2,0,1\n1,2,0\n"))
     assert nearer.read_triplets(file).triplets.tolist() == ROWS
     file.write_bytes(file.read_bytes()[:-12])
-    with pytest.raises(InvalidInput, match=r"is not a whole .\w+ file"):
+    with pytest.raises(InvalidInput, match=r"cannot be read as a .\w+ file"):
         nearer.read_triplets(file)
 
 

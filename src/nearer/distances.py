@@ -52,14 +52,10 @@ class Distances:
     def row(self, head: int) -> NDArray[np.float64]:
         """Distances from one object to all."""
         row = self._rows.pop(head, None)
-        self._rows[head] = row = self.fresh_row(head) if row is None else row
+        self._rows[head] = row = self.compute(head) if row is None else row
         if len(self._rows) > self._most_rows:
             del self._rows[next(iter(self._rows))]
         return row
-
-    def fresh_row(self, head: int) -> NDArray[np.float64]:
-        """Distances from one object to all, not kept: for a pass over many heads."""
-        return self._compute(head, slice(None))
 
     def between(self, heads: NDArray[Any], others: NDArray[Any]) -> NDArray[np.float64]:
         """Distances of pairs, ``heads[i]`` to ``others[i]``."""
@@ -77,10 +73,11 @@ class Distances:
             if head in self._rows or 8 * len(rows) >= self.n_objects:
                 out[rows] = self.row(head)[wanted]
             else:
-                out[rows] = self._compute(head, wanted)
+                out[rows] = self.compute(head, wanted)
         return out
 
-    def _compute(self, head: int, others: NDArray[Any] | slice) -> NDArray[np.float64]:
+    def compute(self, head: int, others: NDArray[Any] | slice = slice(None)) -> NDArray[np.float64]:
+        """Distances from one object to some or all, which are not stored."""
         if self.metric == "precomputed":
             return np.array(self.points[head, others])
         if self._sparse:

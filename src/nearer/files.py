@@ -24,7 +24,6 @@ import secrets
 import shutil
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -118,14 +117,10 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     suffix = suffix or file.suffix.lower()
     if suffix not in _PACKERS:
         return data
-    try:
-        with _PACKERS[suffix].open(io.BytesIO(data)) as source:
-            return _content(file, source)
-    except InvalidInput:
-        raise
-    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
-        remedy = "get it again, or rename it if it is not compressed"
-        raise InvalidInput(f"{path}: is not a whole {suffix} file ({error}); {remedy}") from error
+    remedy = "get it again, or rename it if it is not compressed"
+    packed = io.BytesIO(data)
+    with one_message(file, f"a {suffix} file", remedy), _PACKERS[suffix].open(packed) as source:
+        return _content(file, source)
 
 
 def open_zip(path: str | os.PathLike[str], data: bytes) -> zipfile.ZipFile:

@@ -264,7 +264,7 @@ class _Heads:
         for start in range(0, len(self._heads), size):
             heads = self._heads[start : start + size]
             others = heads[:, None] != np.arange(self.n)
-            rows = ([d.fresh_row(head) for head in heads.tolist()] for d in self._both)
+            rows = ([d.compute(head) for head in heads.tolist()] for d in self._both)
             x, y = (np.stack(row)[others].reshape(-1, self.n - 1) for row in rows)
             yield x, y
 

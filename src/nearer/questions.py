@@ -31,7 +31,8 @@ Floats = NDArray[np.float64]
 #: "I don't know", as an oracle may say it; None and NaN mean the same
 UNSURE = float("nan")
 
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # an odd multiplier
+#: 2⁶⁴ divided by the golden ratio, an odd multiplier that scatters numbers
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _BITS = 21
 MAX_OBJECTS = 1 << _BITS
 
@@ -112,7 +113,7 @@ def scattered(rows: Objects) -> NDArray[np.uint64]:
     """A number for each row of objects that looks random and is the same for equal rows."""
     numbers = np.zeros(len(rows), dtype=np.uint64)
     for column in np.asarray(rows).astype(np.uint64).T:
-        numbers = (numbers + column) * _SPREAD
+        numbers = (numbers + column) * SPREAD
     return numbers
 
 

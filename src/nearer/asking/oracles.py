@@ -25,6 +25,7 @@ from nearer.asking.protocol import Oracle, as_answers
 from nearer.distances import Distances
 from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer
 from nearer.questions import (
+    SPREAD,
     Answers,
     Floats,
     Objects,
@@ -40,7 +41,6 @@ from nearer.questions import (
 Noise = Literal["fixed", "fresh"]
 
 _CHUNK = 1 << 16  # questions answered at a time, so that memory stays small
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)  # an odd multiplier that scatters object numbers
 
 
 class PointOracle:
@@ -163,7 +163,7 @@ class RecordedOracle:
 
 
 class Memory:
-    """A set of answered questions, for `run(..., memory=)`: what need not be asked again.
+    """A set of answered questions, for `nearer.asking.remembered`: what need not be asked again.
 
     A question is the same in whatever order its objects are shown. "Don't know" is no answer.
 
@@ -271,8 +271,8 @@ class _Draws:
             return chance, self._rng.random(len(rows)) < rate
         code = rows[:, 0].copy()
         for column in np.sort(rows[:, 1:], axis=1).T:
-            code = (code + column) * _SPREAD
-        chance = _hash_to_unit((code[:, None] + rows[:, 1:] * _SPREAD) ^ self._salt)
+            code = (code + column) * SPREAD
+        chance = _hash_to_unit((code[:, None] + rows[:, 1:] * SPREAD) ^ self._salt)
         return chance, _hash_to_unit(code ^ ~self._salt) < rate
 
 
@@ -350,12 +350,12 @@ class PsychometricOracle(PointOracle):
     Parameters
     ----------
     X
-        ``(n, d)`` points, or distances with ``metric="precomputed"``.
+        ``(n, d)`` points.
     scale
         The difference of distances at which the odds of the right answer are e : 1.
     lapse
         Probability of a guess, whatever the question.
-    noise, metric, choose, random_state
+    noise, choose, random_state
         As in `NoisyOracle` and `PointOracle`.
 
     Examples
@@ -371,11 +371,10 @@ class PsychometricOracle(PointOracle):
         scale: float,
         lapse: float = 0.0,
         noise: Noise = "fixed",
-        metric: Any = "euclidean",
         choose: int = 1,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        super().__init__(X, metric, choose=choose)
+        super().__init__(X, choose=choose)
         self._scale = checks.positive("scale", scale)
         self._lapse = checks.probability("lapse", lapse)
         self._draws = _Draws(noise, random_state)
@@ -413,7 +412,7 @@ class CrowdOracle(PsychometricOracle):
         The people who answer.
     scale
         The difference of distances at which a person of reliability 1 is right with odds e : 1.
-    X, metric, choose, random_state
+    X, choose, random_state
         As in `PsychometricOracle`.
 
     Examples
@@ -429,14 +428,13 @@ class CrowdOracle(PsychometricOracle):
         people: Sequence[Person],
         *,
         scale: float,
-        metric: Any = "euclidean",
         choose: int = 1,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
         if not people:
             raise InvalidInput("people is empty: pass at least one Person")
         self.people: tuple[Person, ...] = tuple(people)
-        super().__init__(X, scale=scale, metric=metric, choose=choose)
+        super().__init__(X, scale=scale, choose=choose)
         self._rng = checks.generator(random_state)
         self._log: list[Objects] = []
 
@@ -476,7 +474,7 @@ def _cheapest(cost: Floats, questions: Questions, choose: int) -> Answers:
 
 def _hash_to_unit(keys: NDArray[np.uint64]) -> Floats:
     """Pseudorandom numbers in [0, 1) from integers (the finaliser of SplitMix64)."""
-    z = keys + _SPREAD
+    z = keys + SPREAD
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z ^= z >> np.uint64(31)

@@ -92,7 +92,6 @@ def run(
     *,
     objects: Sequence[Any] | None = None,
     budget: int | None = None,
-    memory: Memory | None = None,
     journal: str | os.PathLike[str] | Journal | None = None,
     about: Mapping[str, Any] | None = None,
     progress: Callable[..., object] | None = None,
@@ -113,8 +112,6 @@ def run(
     budget
         The largest number of comparisons. A strategy that runs out of it returns its best result
         so far, or `nearer.errors.BudgetSpent` is raised if there is none.
-    memory
-        Answers that need not be asked again; new answers are added as they come.
     journal
         A file in which every answer is kept as it arrives. After an interruption the same call
         goes on where it stopped, pays for nothing twice, and gives the uninterrupted result; a
@@ -164,15 +161,11 @@ def run(
             f"progress={progress!r}: must be a function of the comparisons and rounds so far; "
             "nearer.embed also takes True and False"
         )
-    if journal is not None and memory is not None:
-        raise InvalidInput("memory= and journal= are both given: a journal remembers; give one")
     names = None if objects is None else as_names(list(objects))[1]
     identity = {**getattr(oracle, "about", {}), **(about or {})}
     ties = Counter[str]()
     with open_journal(strategy, journal, names, identity) as (made, book):
         inner = made if takes_uncertain(made) else forced_choice(made, ties)
-        if memory is not None:
-            inner = remembered(inner, memory)
         if budget is not None:
             inner = limited(inner, budget)
         called = None if hasattr(oracle, "n_objects") else names

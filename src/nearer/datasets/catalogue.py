@@ -95,14 +95,12 @@ def find(data: Entry) -> list[Path]:
     return paths
 
 
-def fetch(data: Entry, download: bool, **options: Any) -> Any:
+def fetch(data: Entry, **options: Any) -> Any:
     """The path of the file of a data set, else what scikit-learn downloads with these options."""
     try:
         return find(data)[0]
     except MissingData as error:
         missing = error
-    if not download:
-        raise MissingData(f"{missing}, or pass download=True")
     from sklearn import datasets  # noqa: PLC0415 - slow to import
 
     home = str(folders()[-1] / "scikit-learn")

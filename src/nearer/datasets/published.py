@@ -48,18 +48,16 @@ class PointData:
     rows: NDArray[np.int64]
 
 
-def load_digits_mnist(n_objects: int = 1000, *, download: bool = True) -> PointData:
+def load_digits_mnist(n_objects: int = 1000) -> PointData:
     """Handwritten digits as 784 pixels from 0 to 255: the first of MNIST's training images.
 
     Parameters
     ----------
     n_objects
         How many, at most 5,000.
-    download
-        Whether the network may be used where there is no file.
     """
     data = entry("digits")
-    source = fetch(data, download, name="mnist_784", version=1, as_frame=False)
+    source = fetch(data, name="mnist_784", version=1, as_frame=False)
     if isinstance(source, Path):
         pixels, classes = itemgetter("X", "y")(read_numpy(source))
     else:
@@ -70,10 +68,7 @@ def load_digits_mnist(n_objects: int = 1000, *, download: bool = True) -> PointD
 
 
 def load_spambase(
-    n_objects: int = 1000,
-    *,
-    random_state: int | np.random.Generator | None = 0,
-    download: bool = True,
+    n_objects: int = 1000, *, random_state: int | np.random.Generator | None = 0
 ) -> PointData:
     """E-mails as 57 counts and run lengths: random rows, since the source is sorted by class.
 
@@ -85,11 +80,9 @@ def load_spambase(
         How many, at most 4,601.
     random_state
         Which.
-    download
-        Whether the network may be used where there is no file.
     """
     data = entry("spambase")
-    source = fetch(data, download, name="spambase", version=1, as_frame=False)
+    source = fetch(data, name="spambase", version=1, as_frame=False)
     if isinstance(source, Path):
         values = pd.read_csv(source).to_numpy(np.float64)
     else:
@@ -103,19 +96,15 @@ def load_spambase(
 def load_newsgroups(
     n_objects: int = 2000,
     *,
-    min_terms: int = 50,
     terms: Literal["all", "content"] = "all",
     random_state: int | np.random.Generator | None = None,
-    download: bool = True,
 ) -> PointData:
     """Posts as TF-IDF vectors of their words, sparse; headers, footers and quotes removed.
 
     Parameters
     ----------
     n_objects
-        How many posts.
-    min_terms
-        Only posts with at least so many different terms.
+        How many posts, all with 50 different terms or more.
     terms
         ``"all"``: every word, weighed by how rare it is in the chosen posts. ``"content"``: words
         of at least two posts that are no English stop words, weighed by how rare they are in all
@@ -123,15 +112,13 @@ def load_newsgroups(
     random_state
         Which; by default the first such posts in the order of scikit-learn's loader, which is a
         shuffled one.
-    download
-        Whether the network may be used where there is no file.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - slow to import
 
     checks.one_of("terms", terms, ("all", "content"))
     data = entry("newsgroups")
     parts = ("headers", "footers", "quotes")
-    source = fetch(data, download, subset="train", remove=parts)
+    source = fetch(data, subset="train", remove=parts)
     if isinstance(source, Path):
         posts = [json.loads(line) for line in read_bytes(source).decode().split("\n") if line]
         texts, groups = [post["text"] for post in posts], [post["group"] for post in posts]
@@ -143,7 +130,7 @@ def load_newsgroups(
     content = {"stop_words": "english", "min_df": 2} if terms == "content" else {}
     weights = TfidfVectorizer(**content)
     vectors = csr_array(weights.fit_transform(texts))
-    rows = order[np.diff(vectors.indptr)[order] >= min_terms][:n_objects]
+    rows = order[np.diff(vectors.indptr)[order] >= 50][:n_objects]
     _at_most(n_objects, len(rows), data)
     if terms == "content":
         chosen = csr_array(vectors[rows])

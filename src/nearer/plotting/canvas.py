@@ -6,8 +6,7 @@ import base64
 import io
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Set, Sized
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence, Set, Sized
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -124,18 +123,11 @@ def save(drawn: Axes | Figure | InteractiveMap, path: str | os.PathLike[str]) ->
         write_bytes(path, drawn.html.encode())
 
 
-def _families() -> tuple[str, ...]:
+def font_families() -> tuple[str, ...]:
     """The user's fonts first, then those for other scripts that are installed."""
     installed = set(fontManager.get_font_names())
     others = (name for name in (*_LINUX, *_MACOS, *_WINDOWS) if name in installed)
     return tuple(dict.fromkeys((*mpl.rcParams["font.family"], *others)))
-
-
-@contextmanager
-def fonts_of_all_scripts() -> Iterator[None]:
-    """Text that is written inside falls back on all fonts that there are."""
-    with mpl.rc_context({"font.family": list(_families())}):
-        yield
 
 
 @cache
@@ -150,7 +142,7 @@ def drawable(texts: Sequence[str]) -> dict[str, str]:
 
     Matplotlib would warn of each letter at every drawing.
     """
-    known = _letters(_families())
+    known = _letters(font_families())
     drawn = {t: "".join(x if ord(x) in known or x.isspace() else "□" for x in t) for t in texts}
     if lost := [text for text, shown in drawn.items() if text != shown]:
         some = ", ".join(map(repr, lost[:3])) + (", …" if len(lost) > 3 else "")

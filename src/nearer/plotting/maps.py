@@ -23,6 +23,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
@@ -106,7 +107,7 @@ def plot_positions(
         labels=shown.labels and [written[text] for text in shown.labels],
         classes=shown.classes and [written[text] for text in shown.classes],
     )
-    with canvas.fonts_of_all_scripts():
+    with mpl.rc_context({"font.family": list(canvas.font_families())}):
         drawn = _PrintedMap(shown, picture_size).draw(ax, written[title or ""])
     if ax is None:  # a notebook shows axes that can draw themselves
         drawn._repr_png_ = partial(canvas.as_png, drawn)  # type: ignore[attr-defined]

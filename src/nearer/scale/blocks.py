@@ -32,6 +32,7 @@ from nearer import _fit, checks
 from nearer.errors import InvalidInput
 from nearer.files import as_path, one_message, parquet_files
 from nearer.fitting.heldout import FOLDS
+from nearer.questions import SPREAD
 from nearer.triplets.columns import by_choice, by_name
 from nearer.triplets.read import sorted_names
 
@@ -44,7 +45,6 @@ READ = _fit.MANY  # rows a block of a pass: as many as are fitted without blocks
 _ROW = 3 * np.dtype(np.int32).itemsize  # bytes
 # Bits of a hash: fewer answers have one value than are held out, up to HELD_OUT² of them.
 _BITS = HELD_OUT.bit_length() - 1
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ divided by the golden ratio, which spreads numbers
 _THREE = ("head", "near", "far")
 _NONE = np.empty((0, 3), dtype=np.int32)
 
@@ -298,8 +298,8 @@ def _arranged(
 
 def _hashes(rows: Rows) -> NDArray[np.int64]:
     """A number that looks random, the same for the same three objects in any order."""
-    mixed = rows.astype(np.uint64) * _GOLDEN | np.uint64(1)
-    product = mixed[:, 0] * mixed[:, 1] * mixed[:, 2] * _GOLDEN
+    mixed = rows.astype(np.uint64) * SPREAD | np.uint64(1)
+    product = mixed[:, 0] * mixed[:, 1] * mixed[:, 2] * SPREAD
     return np.asarray(product >> np.uint64(64 - _BITS), dtype=np.int64)
 
 

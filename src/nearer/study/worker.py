@@ -223,7 +223,10 @@ class Worker:
     def do(self, job: dict[str, Any]) -> dict[str, Any]:
         """One job, ``choose`` or ``map``."""
         if job["job"] == "map":
-            return {"map": self._map()}
+            with self._moment() as (config, n):
+                answers, holdout = collected(self._db), triplets(self._db, ["holdout"])
+            d = config.n_components
+            return {"map": draw_map(answers, n, n_components=d, seed=config.seed, holdout=holdout)}
         return self._choose(job.get("person"), job["n_questions"])
 
     @contextlib.contextmanager
@@ -237,12 +240,6 @@ class Worker:
 
     def _count(self, table: str) -> int:
         return int(self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
-
-    def _map(self) -> dict[str, Any] | None:
-        with self._moment() as (config, n):
-            answers, holdout = collected(self._db), triplets(self._db, ["holdout"])
-        d = config.n_components
-        return draw_map(answers, n, n_components=d, seed=config.seed, holdout=holdout)
 
     def _choose(self, person: int | None, n_questions: int) -> dict[str, Any]:
         """Questions that teach most, from all answers so far."""
