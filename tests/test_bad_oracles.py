@@ -45,7 +45,7 @@ def yields(rows):
 @pytest.mark.parametrize(
     ("strategy", "message"),
     [
-        (5, "strategy is 5: must be a generator"),
+        (5, "strategy=5: must be a generator"),
         (nearer.rank_objects, "call the function that makes it"),
         ([[0, 1, 2]], r"yielded \[\[0, 1, 2\]\] in line \d+ of .*: it must yield \(m, 3\) arrays"),
         (None, "yielded None"),
@@ -54,7 +54,7 @@ def yields(rows):
         (np.zeros((4, 2), dtype=int), r"shape \(4, 2\)"),
     ],
 )
-@pytest.mark.parametrize("how", [{}, {"memory": nearer.asking.Memory()}, {"budget": 9}])
+@pytest.mark.parametrize("how", [{}, {"budget": 9}])
 def test_what_is_no_strategy_and_rounds_that_are_none_are_named(strategy, message, how):
     if not callable(strategy) and not isinstance(strategy, int):
         strategy = yields(strategy)

@@ -487,7 +487,7 @@ def test_ties_of_a_similarity_are_dont_know():
     oracle = from_similarity(lambda i, j: np.where(j == 3, np.nan, j // 2), tie=0.5)
     rows = np.array([[9, 0, 1], [9, 2, 4], [9, 4, 2], [9, 3, 5]])
     assert oracle(rows) == [None, False, True, None]
-    with pytest.raises(OracleError, match=r"shape \(\) for 4 pairs"):
+    with pytest.raises(OracleError, match="similarities of 4 pairs"):
         from_similarity(lambda i, j: 1.0)(rows)
     with pytest.raises(InvalidInput, match="tie=-1"):
         from_similarity(len, tie=-1)
@@ -546,7 +546,9 @@ def test_a_file_of_answers_grows(tmp_path):
     assert len(out.read_text().splitlines()) == 100
     for line in (b"no json", b'{"id": 1}', b'{"id": [1], "answer": true}', b"\xff", b"7"):
         back.write_bytes(line + b"\n")
-        with pytest.raises(InvalidInput, match=r"answers\.jsonl: the line .* is no JSON object"):
+        with pytest.raises(
+            InvalidInput, match=r"answers\.jsonl: the line .* must be a JSON object"
+        ):
             nearer.embed(Inbox(out, back), WORDS, **call)
     back.write_text("".join(f'{{"id": {i}, "answer": 1{"0" * 400}}}\n' for i in range(100)))
     with pytest.raises(OracleError, match="an answer is inf"):
@@ -554,5 +556,5 @@ def test_a_file_of_answers_grows(tmp_path):
     with pytest.raises(InvalidInput, match="cannot be read"):
         Inbox(out, tmp_path)
     out.write_text('{"id": 1}\n')
-    with pytest.raises(InvalidInput, match=r"questions\.jsonl: the line .* is no JSON object"):
+    with pytest.raises(InvalidInput, match=r"questions\.jsonl: the line .* must be a JSON object"):
         Inbox(out, back)

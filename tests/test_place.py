@@ -197,7 +197,7 @@ def test_wrong_objects_are_named(embedded, new, message):
 
 
 def test_something_else_than_an_embedding_is_named():
-    with pytest.raises(InvalidInput, match="embedding is a ndarray"):
+    with pytest.raises(InvalidInput, match="embedding=array"):
         nearer.algorithms.place_objects(np.zeros((5, 2)), [5])
 
 

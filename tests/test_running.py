@@ -379,8 +379,8 @@ def test_ctrl_c_stops_paying_at_once_and_keeps_what_came(tmp_path):
         ({"workers": 4, "max_in_flight": 2}, "give one of them"),
         ({"cost": 0.01}, "cost=0.01: must be a function"),
         ({"max_cost": -1}, "max_cost=-1"),
-        ({"worker": 4}, "worker=4: there is no such option; there are .*workers"),
-        ({"seed": 0}, "seed=0: there is no such option; there are .*random_state"),
+        ({"worker": 4}, "worker=4: no such option; there are .*workers"),
+        ({"seed": 0}, "seed=0: no such option; there are .*random_state"),
     ],
 )
 def test_bad_options_are_named(how, message):

@@ -55,7 +55,7 @@ def test_a_result_before_its_time_and_bad_answers_are_refused():
     session = nearer.asking.Session(nearer.rank_objects(0, 5))
     with pytest.raises(InvalidInput, match="open questions"):
         session.result
-    with pytest.raises(InvalidInput, match="shape"):
+    with pytest.raises(InvalidInput, match=r"must be \(m, 3\) rows"):
         session.tell(np.array([0, 1, 2]), np.array([True]))
     with pytest.raises(OracleError, match="booleans"):
         session.tell(np.array([[0, 1, 2]]), np.array([1]))

@@ -389,7 +389,7 @@ def test_options_that_a_file_has_no_use_for_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"columns": "zz"}, "columns='zz': must say which column is which part"),
+        ({"columns": "zz"}, "columns='zz': must be the column of each part"),
         ({"header": "no"}, "header='no': must be one of True, False, 'auto'"),
         ({"drop_bad_rows": "no"}, "drop_bad_rows='no': must be one of True, False"),
     ],

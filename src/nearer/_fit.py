@@ -629,6 +629,7 @@ def _trials_of(answers: Any, n_objects: int | None) -> Trials:
             rule = "make all of them texts or numbers"
             raise InvalidInput(f"triplets of names of different kinds ({error}): {rule}") from error
         names, values = tuple(distinct.tolist()), numbers.reshape(values.shape)
+        checks.names("names", names)
     return Trials.from_triplets(checks.triplets(values, n_objects)[0], names=names)
 
 

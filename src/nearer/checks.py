@@ -6,7 +6,8 @@ Every function returns the argument in the form that the package works with, or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import re
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -17,6 +18,8 @@ from numpy.typing import ArrayLike, NDArray
 from nearer.errors import InvalidInput
 from nearer.questions import Floats, Objects
 
+#: control characters, and halves of characters that no file can hold
+UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _MOST_OBJECTS = int(np.iinfo(np.int32).max)  # objects are numbered in 32 bits
 
 
@@ -57,8 +60,8 @@ def _number(name: str, value: Any, is_good: Callable[[Any], bool], rule: str) ->
     return float(value)
 
 
-positive = partial(_number, is_good=lambda x: x > 0, rule="a number above 0")
-not_negative = partial(_number, is_good=lambda x: x >= 0, rule="a number from 0")
+positive = partial(_number, is_good=lambda x: 0 < x < np.inf, rule="a finite number above 0")
+not_negative = partial(_number, is_good=lambda x: 0 <= x < np.inf, rule="a finite number from 0")
 probability = partial(_number, is_good=lambda x: 0 <= x <= 1, rule="a probability from 0 to 1")
 _SHARE = "a number from 0 to below 0.5, the share of wrong answers"
 rate = partial(_number, is_good=lambda x: 0 <= x < 0.5, rule=_SHARE)
@@ -86,14 +89,46 @@ def people(value: ArrayLike | None, m: int) -> NDArray[Any] | None:
     return None if who.dtype.kind == "U" and bool((who == "").all()) else who
 
 
-def oracle(value: Any) -> Any:
-    """A function that answers questions."""
-    if not callable(value):
-        what = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
-        raise InvalidInput(
-            f"oracle is {what[:60]}: an oracle is a function from (m, 3) questions (head, a, b) to "
-            "(m,) booleans, True where a is nearer; for points pass nearer.PointOracle(X)"
-        )
+def one(name: str, value: Any, kind: Any, rule: str) -> Any:
+    """A thing of a certain type, such as `Callable` or one that only this package makes."""
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name}={' '.join(repr(value).split())[:60]}: must be {rule}")
+    return value
+
+
+_ORACLE = "a function from (m, 3) questions (head, a, b) to (m,) booleans, True where a is nearer"
+oracle = partial(one, "oracle", kind=Callable, rule=f"{_ORACLE}; for points nearer.PointOracle(X)")
+_STRATEGY = "a generator of questions; call the function that makes it, such as nearer.adaptive(40)"
+strategy = partial(one, "strategy", kind=Generator, rule=_STRATEGY)
+_ASKABLE = "a function from (m, 3) questions to (m,) booleans: which may be asked"
+askable = partial(one, "askable", kind=Callable | None, rule=_ASKABLE)
+
+
+def names(name: str, values: Any) -> None:
+    """Names of objects. Half of a character, which names of files may have, is in no text."""
+    for i, value in enumerate(one(name, values, Iterable, "a list of names")):
+        if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+            raise InvalidInput(f"{name}[{i}]={value!r:.60}: holds half of a character; take it out")
+
+
+def one_round(value: Any) -> NDArray[np.integer[Any]]:
+    """Questions as a strategy yields them: comparisons, or the wider rows of screens."""
+    try:
+        rows = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        rows = np.empty(0)
+    if rows.ndim != 2 or rows.shape[1] < 3 or rows.dtype.kind not in "iu":
+        rule = "(m, 3) rows of whole numbers (head, a, b), or wider rows of screens"
+        raise InvalidInput(f"questions={' '.join(repr(value).split())[:60]}: must be {rule}")
+    return rows
+
+
+def text(name: str, value: Any) -> str:
+    """A text that can be written down, without control characters; it may have several lines."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"{name}={value!r:.60}: must be a text")
+    if found := UNREADABLE.search(value):
+        raise InvalidInput(f"{name} holds the control character {found[0]!r}; take it out")
     return value
 
 
@@ -102,10 +137,8 @@ def generator(random_state: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"random_state={random_state!r}: must be None, a whole number from 0, or a "
-            "numpy.random.Generator"
-        ) from error
+        rule = "must be None, a whole number from 0, or a numpy.random.Generator"
+        raise InvalidInput(f"random_state={random_state!r}: {rule}") from error
 
 
 def as_points(X: ArrayLike | Any) -> Any:
@@ -131,16 +164,12 @@ def as_points(X: ArrayLike | Any) -> Any:
     if not np.isfinite(values).all():
         dense = points.toarray() if sparse.issparse(points) else points
         row, column = np.argwhere(~np.isfinite(dense))[0]
-        raise InvalidInput(
-            f"points[{row}, {column}] = {dense[row, column]}: every value must be finite (no NaN, "
-            "no inf); drop or impute that row"
-        )
+        what = f"points[{row}, {column}] = {dense[row, column]}"
+        raise InvalidInput(f"{what}: every value must be finite; drop or impute that row")
     size, limits = float(np.abs(values).max(initial=0.0)), np.finfo(np.float64)
     if 4 * points.shape[1] * size > limits.max / max(size, 1.0) or 0 < size < limits.tiny**0.5:
-        raise InvalidInput(
-            f"points as large as {size:.3g}: the squares of their differences are no numbers; "
-            "rescale the points"
-        )
+        rule = "the squares of their differences are no numbers; rescale the points"
+        raise InvalidInput(f"points as large as {size:.3g}: {rule}")
     return points
 
 
@@ -243,7 +272,7 @@ def weights(value: ArrayLike | None, m: int, most: float = np.inf) -> Floats:
     """One weight for each triplet, ones where None is given."""
     if value is None:
         return np.ones(m)
-    values = _one_each("weights", value, m)
+    values = one_each("weights", value, m)
     if (values < 0).any() or not values.any():
         raise InvalidInput("weights must be finite, not negative, and not all zero")
     if values.max() > most:
@@ -254,20 +283,20 @@ def weights(value: ArrayLike | None, m: int, most: float = np.inf) -> Floats:
 
 def odds(value: ArrayLike, m: int) -> Floats:
     """One number above 0 for each triplet: how likely its question was, relative to chance."""
-    values = _one_each("odds", value, m)
+    values = one_each("odds", value, m)
     if not (values > 0).all():
         raise InvalidInput("odds must be above 0; 1 where a question was drawn at random")
     return values
 
 
-def _one_each(name: str, value: ArrayLike, m: int) -> Floats:
-    """One finite number for each of m triplets."""
+def one_each(name: str, value: ArrayLike, m: int, of: str = "triplets") -> Floats:
+    """One finite number for each of m triplets, or of others."""
     try:
         values = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"{name} must be numbers, one for each triplet: {error}") from error
+        raise InvalidInput(f"{name} must be numbers, one for each of the {of}: {error}") from error
     if values.shape != (m,):
-        rule = f"must be ({m},), one for each of the {m} triplets"
+        rule = f"must be ({m},), one for each of the {m} {of}"
         raise InvalidInput(f"{name} of shape {values.shape}: {rule}")
     if not np.isfinite(values).all():
         raise InvalidInput(f"{name} must be finite numbers")

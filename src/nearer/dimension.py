@@ -114,10 +114,8 @@ def estimate_dimension(
     exactly = method != "held-out"
     _, exact, estimate = learn_answers(rows, rows, n, None, most, rng, exactly=exactly)
     if exact is None and method == "exact":
-        raise InvalidInput(
-            f"max_dimension={most}: not all answers can be satisfied, or answers held out are "
-            "not; raise max_dimension or use method='held-out'"
-        )
+        rule = "not all answers can be satisfied; raise max_dimension or use method='held-out'"
+        raise InvalidInput(f"max_dimension={most}: {rule}")
     assert estimate is not None
     return estimate
 

@@ -42,10 +42,10 @@ class Distances:
             self._norms = np.asarray(self.points.multiply(self.points).sum(axis=1)).ravel()
             if metric == "cosine":
                 self._norms = np.maximum(self._norms, np.finfo(np.float64).tiny)
-        elif isinstance(metric, str) and self.n_objects:
+        elif self.n_objects:
             try:
                 cdist(self.points[:1], self.points[:1], metric)
-            except ValueError as error:
+            except (TypeError, ValueError) as error:
                 remedy = "use 'euclidean', 'precomputed' or a metric of SciPy's cdist"
                 raise InvalidInput(f"metric={metric!r}: {error}; {remedy}") from error
 

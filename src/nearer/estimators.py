@@ -158,7 +158,8 @@ class _TripletEstimator(_PositionsEstimator):
 
     def predict(self, questions: ArrayLike) -> NDArray[np.bool_]:
         """Answer questions (head, a, b) by the positions: True where a is nearer."""
-        return ~violated(self.embedding_, self._numbered(questions))
+        rows = self._numbered(questions)
+        return ~violated(self.embedding_, rows)
 
     def _numbered(self, questions: ArrayLike) -> Objects:
         """Questions about names, or numbers, as questions about numbers."""

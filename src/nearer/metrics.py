@@ -173,7 +173,10 @@ def share_interval_over_people(
     >>> round(share, 2), round(low, 2), round(high, 2)
     (0.8, 0.67, 0.89)
     """
-    right, asked = (np.asarray(each, dtype=np.float64) for each in (right, asked))
+    right = checks.one_each("right", right, np.size(asked), "people")
+    asked = checks.one_each("asked", asked, len(right), "people")
+    if (right < 0).any() or (right > asked).any() or not asked.any():
+        raise InvalidInput("right must be from 0 to asked, and asked above 0 for somebody")
     right, asked = right[asked > 0], asked[asked > 0]
     share, people = float(right.sum() / asked.sum()), len(asked)
     away = np.sum((right - share * asked) ** 2) / asked.sum() ** 2 * people / (people - 1)
@@ -207,6 +210,8 @@ class Procrustes:
     def move(self, points: ArrayLike) -> NDArray[np.float64]:
         """Move other points in the same way."""
         y = as_points(points)
+        if y.shape[1] > (most := len(self.centre)):
+            raise InvalidInput(f"points of shape {y.shape}: must be (n, {most}) at most, as before")
         y = np.pad(y, [(0, 0), (0, len(self.centre) - y.shape[1])])
         return np.asarray(self.scale * (y - self.centre) @ self.turn + self.onto)
 
@@ -296,9 +301,7 @@ class Agreement:
 
 
 def measure_agreement(
-    answers: NDArray[np.integer] | Trials,
-    people: NDArray[np.generic] | None,
-    weights: Floats | None = None,
+    answers: ArrayLike | Trials, people: ArrayLike | None, weights: ArrayLike | None = None
 ) -> dict[str, Agreement]:
     """Agreement of answers to the same question: of the ``"same"`` person, of ``"others"``.
 
@@ -314,7 +317,9 @@ def measure_agreement(
     >>> agreement["same"].share, agreement["others"].share
     (1.0, 0.0)
     """
-    weights = np.ones(len(answers)) if weights is None else weights
+    answers = answers if isinstance(answers, Trials) else checks.triplet_rows(answers)
+    people = checks.people(people, len(answers))
+    weights = checks.weights(weights, len(answers))
     if len(np.unique(weights[weights > 0])) == 1 and (weights % 1).any():
         weights = np.sign(weights)  # not counts, but all the same
     if (weights % 1).any() or len(answers) > MOST_SORTED:

@@ -60,6 +60,10 @@ class Task:
     shown: int = 2
     ranked: bool = False
 
+    def __post_init__(self) -> None:
+        checks.one_of("kind", self.kind, TASKS)
+        checks.whole("choose", self.choose, most=checks.whole("shown", self.shown, least=2) - 1)
+
     @classmethod
     def parse(cls, text: Any) -> Task:
         """A task from text such as ``"2 of 8"``, ``"rank 2 of 8"`` or ``"odd-one-out of 4"``."""

@@ -121,6 +121,7 @@ def adaptive(
     if n_components is not None:
         n_components = checks.n_components(n_components, n)
     checks.probability("quality", quality)
+    checks.askable(askable)
     rate = 0.0 if noise == "auto" else min(checks.rate("noise", noise), MOST_WRONG)
     if round_size is not None:
         checks.whole("round_size", round_size, rule="questions a round")

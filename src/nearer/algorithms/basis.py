@@ -39,7 +39,7 @@ from nearer.asking.sort import (
     rank_objects,
     repeated,
 )
-from nearer.errors import BudgetSpent, InvalidInput
+from nearer.errors import BudgetSpent
 from nearer.questions import Floats, Objects
 
 Endpoints = Literal["above", "farthest-rank"]
@@ -229,8 +229,7 @@ def locate_objects(
     (100, 2)
     """
     checks.one_of("search", search, ("linear", "binary"))
-    if not isinstance(basis, Basis):
-        raise InvalidInput(f"basis is a {type(basis).__name__}: must be what choose_basis returned")
+    checks.one("basis", basis, Basis, "what choose_basis returned")
     if not basis.axes:
         return np.empty((basis.n_objects, 0))
     way = _nearest_in_lens if search == "linear" else _turning_point

@@ -83,9 +83,9 @@ def choose_questions(
     rng = checks.generator(random_state)
     if belief is None:
         belief = Belief(n_objects, n_components, rng)
-    candidates = Candidates(n_objects, askable)
-    rows = np.asarray(triplets, dtype=np.int64).reshape(-1, 3)
-    if len(rows):
+    candidates = Candidates(n_objects, checks.askable(askable))
+    if np.size(triplets):
+        rows = checks.triplets(triplets, n_objects)[0].astype(np.int64)
         belief.learn(rows)
         candidates.exclude(rows)
     return draw_round(belief, candidates, int(n_questions), rng)[0]
@@ -196,10 +196,8 @@ def _allowed(askable: Askable | None, questions: Questions) -> Answers:
         return np.ones(len(questions), dtype=np.bool_)
     allowed = np.asarray(askable(questions))
     if allowed.shape != (len(questions),) or allowed.dtype != np.bool_:
-        raise InvalidInput(
-            f"askable returned {allowed.dtype} of shape {allowed.shape} for {len(questions)} "
-            "questions: it must return one boolean for each"
-        )
+        said = f"askable returned {allowed.dtype} of shape {allowed.shape}"
+        raise InvalidInput(f"{said} for {len(questions)} questions: must be a boolean for each")
     return allowed
 
 

@@ -137,8 +137,7 @@ def place_objects(
     >>> nearer.run(place_objects(embedding, np.arange(60, 65)), oracle).positions.shape
     (5, 2)
     """
-    if not isinstance(embedding, Embedding):
-        raise InvalidInput(f"embedding is a {type(embedding).__name__}: must be an Embedding")
+    checks.one("embedding", embedding, Embedding, "an Embedding")
     if (n := len(embedding.positions)) < 3:
         raise InvalidInput(f"an embedding of {n} objects: at least 3 are needed to place others")
     objects, rng = np.asarray(new), checks.generator(random_state)
@@ -146,10 +145,8 @@ def place_objects(
     if objects.ndim != 1 or not whole or len(np.unique(objects)) < len(objects):
         raise InvalidInput(f"new={new!r:.60}: must be a list of objects' numbers, none twice")
     if len(objects) and objects.min() < n:
-        raise InvalidInput(
-            f"new holds object {objects.min()}: the embedding has objects 0 to {n - 1} already; "
-            f"number new ones from {n} on"
-        )
+        rule = f"the embedding has objects 0 to {n - 1} already; number new ones from {n} on"
+        raise InvalidInput(f"new holds object {objects.min()}: {rule}")
     old = np.flatnonzero(np.isfinite(embedding.positions).all(axis=1))
     core = _posterior_of(embedding, old)
     if budget is None:

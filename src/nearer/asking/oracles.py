@@ -75,7 +75,7 @@ class PointOracle:
 
     def _checked(self, questions: Questions) -> Questions:
         """Questions about objects that exist; those of a comparison must differ."""
-        q = np.asarray(questions)
+        q = checks.one_round(questions)
         least = np.zeros(q.shape[1], dtype=np.int64)
         least[0] = -(q.shape[1] > 3)  # a screen may have no query
         bad = ((q < least) | (q >= self.n_objects)).any(axis=1)
@@ -148,9 +148,10 @@ class RecordedOracle:
 
     def __call__(self, questions: Questions) -> Answers:
         """The recorded answers."""
+        questions = checks.one_round(questions)
         answers, known = self._memory.recall(questions)
         if not known.all():
-            head, a, b = np.asarray(questions)[np.argmin(known)].tolist()
+            head, a, b = questions[np.argmin(known)].tolist()
             raise MissingAnswer(
                 f"no answer is recorded for {int((~known).sum())} of {len(known)} questions, the "
                 f"first is (head={head}, a={a}, b={b}): ask only what .knows(questions) allows"
@@ -159,7 +160,7 @@ class RecordedOracle:
 
     def knows(self, questions: Questions) -> Answers:
         """Which questions have an answer, asked this way round or mirrored."""
-        return self._memory.recall(questions)[1]
+        return self._memory.recall(checks.one_round(questions))[1]
 
 
 class Memory:
@@ -177,7 +178,8 @@ class Memory:
     def __init__(self, triplets: Questions | None = None) -> None:
         self._facts: dict[int, _Facts] = {}
         if triplets is not None:
-            self.add(triplets, np.ones(len(triplets), dtype=np.bool_))
+            rows = checks.triplet_rows(triplets)
+            self.add(rows, np.ones(len(rows), dtype=np.bool_))
 
     def __len__(self) -> int:
         return sum(len(facts.keys) for facts in self._facts.values())
@@ -431,8 +433,8 @@ class CrowdOracle(PsychometricOracle):
         choose: int = 1,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        if not people:
-            raise InvalidInput("people is empty: pass at least one Person")
+        if not isinstance(people, Sequence) or not {type(each) for each in people} == {Person}:
+            raise InvalidInput(f"people={people!r:.60}: must be a list of Person, at least one")
         self.people: tuple[Person, ...] = tuple(people)
         super().__init__(X, scale=scale, choose=choose)
         self._rng = checks.generator(random_state)

@@ -88,7 +88,7 @@ def takes_uncertain(strategy: Strategy[Any]) -> bool:
 
 def wrapped(strategy: Strategy[T], answer: Callable[[Questions], Strategy[Answers]]) -> Strategy[T]:
     """Answer every round of a strategy by another strategy, which may raise `BudgetSpent`."""
-    driven = _drive(strategy, answer)
+    driven = _drive(checks.strategy(strategy), answer)
     return _Strategy(driven, takes_uncertain=takes_uncertain(strategy))
 
 
@@ -137,7 +137,7 @@ def together(*strategies: Strategy[T]) -> Strategy[list[T]]:
     >>> nearer.run(both, nearer.PointOracle([0.0, 3.0, 1.0, 7.0]))
     [array([0, 2, 1, 3]), array([3, 1, 2, 0])]
     """
-    merged = _together(strategies)
+    merged = _together(tuple(map(checks.strategy, strategies)))
     every = bool(strategies) and all(map(takes_uncertain, strategies))
     return _Strategy(merged, takes_uncertain=every)
 
@@ -171,6 +171,7 @@ def _together(strategies: tuple[Strategy[T], ...]) -> Strategy[list[T]]:
 
 def recorded(strategy: Strategy[T], record: Record) -> Strategy[T]:
     """Note every question and answer of a strategy in a record, round by round."""
+    checks.one("record", record, Record, "a nearer.asking.Record")
 
     def answer(questions: Questions) -> Strategy[Answers]:
         try:
@@ -231,9 +232,15 @@ def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:
     >>> nearer.run(renumbered(nearer.rank_objects(0, 4), np.array([1, 2, 3, 4])), oracle)
     array([0, 2, 1, 3])
     """
+    table = np.asarray(objects)
+    if table.ndim != 1 or table.dtype.kind not in "iu":
+        raise InvalidInput(f"objects={objects!r:.60}: must be a list of whole numbers")
 
     def answer(questions: Questions) -> Strategy[Answers]:
-        return (yield objects[questions])
+        if len(questions) and questions.max() >= len(table):
+            rule = f"the strategy asks about it, and objects= has {len(table)}; give one for each"
+            raise InvalidInput(f"object {questions.max()}: {rule}")
+        return (yield np.where(questions < 0, questions, table[questions]))
 
     return wrapped(strategy, answer)
 
@@ -270,7 +277,7 @@ def forced_choice(strategy: Strategy[T], ties: Counter[str] | None = None) -> St
                 break
         return _settled(questions, answers, ties)
 
-    return _Strategy(_drive(strategy, answer))
+    return _Strategy(_drive(checks.strategy(strategy), answer))
 
 
 def _settled(questions: Questions, answers: Answers, ties: Counter[str]) -> Answers:
@@ -377,9 +384,11 @@ class PricedAnswers(list[Any]):
     def __init__(
         self, answers: Iterable[Any], *, cost: float | None = None, by: list[Any] | None = None
     ) -> None:
-        super().__init__(answers)
+        super().__init__(checks.one("answers", answers, Iterable, "one for each question"))
         self.cost = cost
-        self.by = by
+        self.by = checks.one("by", by, list | tuple | None, "a list, the judge of each answer")
+        if by is not None and len(by) != len(self):
+            raise InvalidInput(f"by names {len(by)} judges of {len(self)} answers; name one each")
 
 
 class RoundAnswers:
@@ -426,10 +435,8 @@ def as_answers(said: Any, questions: Questions) -> Said:
     unsure = masked | np.isnan(p)
     p[unsure] = 0.5
     if len(wrong := p[(p < 0) | (p > 1)]):
-        raise OracleError(
-            f"an answer is {wrong[0]}: a graded answer must be from 0.0 to 1.0, how much speaks "
-            "for a"
-        )
+        rule = "a graded answer must be from 0.0 to 1.0, how much speaks for a"
+        raise OracleError(f"an answer is {wrong[0]}: {rule}")
     data = p > 0 if ((p == 0) | (p == 1) | unsure).all() else p
     return np.ma.MaskedArray(data, mask=unsure) if unsure.any() else data
 
@@ -490,7 +497,7 @@ class OptionOrder:
     """Draws which object is shown first, so that a preferred position is noise and no bias."""
 
     def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
+        self._seed = checks.whole("random_state", seed, least=0)
         self._times: dict[str, int] = {}
 
     def restart(self) -> None:
@@ -500,10 +507,8 @@ class OptionOrder:
     def show(self, question: Sequence[Any]) -> Shown:
         """A question with its two options in the order drawn for it."""
         if len(question) != 3:
-            raise InvalidInput(
-                f"a question of {len(question)} objects: this judge is asked about a head and two "
-                "others"
-            )
+            rule = "this judge is asked about a head and two others"
+            raise InvalidInput(f"a question of {len(question)} objects: {rule}")
         head, a, b = question
         key = repr((str(head), *sorted((str(a), str(b)))))
         times = self._times[key] = self._times.get(key, -1) + 1
@@ -536,7 +541,8 @@ class Record:
 
     def add(self, questions: Questions, answers: Said) -> None:
         """Note one answered round; an empty one costs nothing and is not kept."""
-        if not len(questions):
+        questions = checks.one_round(questions)
+        if not len(answers := as_answers(answers, questions)):
             return
         self.n_comparisons += len(questions)
         self.n_rounds += 1

@@ -26,7 +26,7 @@ import threading
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
 from contextlib import closing, contextmanager, suppress
 from dataclasses import is_dataclass, replace
@@ -80,10 +80,8 @@ def refuse_unknown(how: Mapping[str, Any], door: Callable[..., Any]) -> None:
     """Refuse options that neither `Dispatch` nor the function itself has."""
     own = [p.name for p in inspect.signature(door).parameters.values() if p.kind is p.KEYWORD_ONLY]
     if unknown := sorted(set(how) - set(Dispatch.__annotations__)):
-        raise InvalidInput(
-            f"{unknown[0]}={how[unknown[0]]!r}: there is no such option; there are "
-            f"{', '.join([*own, *Dispatch.__annotations__])}"
-        )
+        options = ", ".join([*own, *Dispatch.__annotations__])
+        raise InvalidInput(f"{unknown[0]}={how[unknown[0]]!r}: no such option; there are {options}")
 
 
 def run(
@@ -149,18 +147,13 @@ def run(
     >>> nearer.run(nearer.rank_objects(0, 3), longer, objects=["ox", "beaver", "cat"])
     array([0, 2, 1])
     """
-    if not isinstance(strategy, Generator):
-        raise InvalidInput(
-            f"strategy is {strategy!r:.60}: must be a generator of questions, such as "
-            "nearer.adaptive(40) returns; call the function that makes it"
-        )
+    checks.strategy(strategy)
     checks.oracle(oracle)
     refuse_unknown(how, run)
-    if progress is not None and not callable(progress):
-        raise InvalidInput(
-            f"progress={progress!r}: must be a function of the comparisons and rounds so far; "
-            "nearer.embed also takes True and False"
-        )
+    rule = "a function of the comparisons and rounds so far; nearer.embed also takes True and False"
+    checks.one("progress", progress, Callable | None, rule)
+    checks.one("about", about, Mapping | None, "a mapping, such as {'model': 'small'}")
+    checks.one("objects", objects, Iterable | None, "a list of what the objects are")
     names = None if objects is None else as_names(list(objects))[1]
     identity = {**getattr(oracle, "about", {}), **(about or {})}
     ties = Counter[str]()
@@ -195,8 +188,8 @@ def open_journal(
     if journal is None:
         yield strategy, None
         return
-    if not isinstance(journal, str | os.PathLike | Journal):
-        raise InvalidInput(f"journal={journal!r}: must be the path of a file, such as answers.db")
+    kinds: Any = str | os.PathLike | Journal
+    checks.one("journal", journal, kinds, "the path of a file, such as answers.db")
     identity: dict[str, Any] = {"version": nearer.__version__, **about}
     if names is not None:
         identity["objects"] = names.digest
@@ -252,6 +245,7 @@ class Names:
 
     def __init__(self, objects: Sequence[Any]) -> None:
         self.objects = tuple(objects)
+        checks.names("objects", self.objects)
         first: dict[Any, int] = {}
         for number, thing in enumerate(self.objects):
             if isinstance(thing, Hashable) and first.setdefault(thing, number) != number:
@@ -417,11 +411,8 @@ class _Costs:
         for name, limit in {"max_cost": self._max_cost, "max_calls": self._max_calls}.items():
             if limit is not None:
                 checks.not_negative(name, limit)
-        if self._price is not None and not callable(self._price):
-            raise InvalidInput(
-                f"cost={self._price!r}: must be a function from a block of questions to its price, "
-                "such as lambda block: 0.01 * len(block)"
-            )
+        rule = "a function from a block of questions to its price, lambda block: 0.01 * len(block)"
+        checks.one("cost", self._price, Callable | None, rule)
         self.spent, self.calls = (0.0, 0) if journal is None else (journal.spent, journal.calls)
         limited = (self._price, self._max_cost, self._max_calls) != (None, None, None)
         self.counted = limited or self.spent > 0
@@ -632,7 +623,8 @@ class Session(Generic[T]):
         self._memory = Memory(triplets)
         certain = strategy if takes_uncertain(strategy) else forced_choice(strategy)
         self._strategy = remembered(certain, self._memory)
-        self._journal = journal
+        rule = "a nearer.asking.journal.Journal; nearer.run takes the path of a file"
+        self._journal = checks.one("journal", journal, Journal | None, rule)
         self._sheet = RoundAnswers(np.empty((0, 3), dtype=np.int64))
         self._result: list[T] = []
         self.n_rounds: int = 0
@@ -665,11 +657,7 @@ class Session(Generic[T]):
 
         Answers to questions that were not asked are used if the strategy comes to need them.
         """
-        questions = np.asarray(questions)
-        if questions.ndim != 2 or questions.shape[1] < 3:
-            raise InvalidInput(
-                f"questions of shape {questions.shape}: tell (m, 3) questions with (m,) booleans"
-            )
+        questions = checks.one_round(questions)
         answers = as_answers(answers, questions)
         self._memory.add(questions, answers)
         unsure = Memory()  # questions answered by "don't know"; their stored side has no meaning

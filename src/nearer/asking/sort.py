@@ -105,10 +105,8 @@ def check_order(order: Order, noise: float) -> float:
     """The noise that a way of sorting can overcome."""
     checks.one_of("order", order, get_args(Order))
     if checks.rate("noise", noise) and order != "fewest-comparisons":
-        raise InvalidInput(
-            f"noise={noise} with order={order!r}: wrong answers are only overcome by "
-            "order='fewest-comparisons'"
-        )
+        rule = "wrong answers are only overcome by order='fewest-comparisons'"
+        raise InvalidInput(f"noise={noise} with order={order!r}: {rule}")
     return noise
 
 

@@ -87,10 +87,8 @@ def find(data: Entry) -> list[Path]:
                 "in NEARER_DATA"
             )
         if (digest := sha256(path)) != file.sha256:
-            raise InvalidInput(
-                f"{path}: SHA-256 {digest[:12]}… is not {file.sha256[:12]}… of {data.name}; "
-                "remove it or get it again"
-            )
+            what = f"SHA-256 {digest[:12]}… is not {file.sha256[:12]}… of {data.name}"
+            raise InvalidInput(f"{path}: {what}; remove it or get it again")
         paths.append(path)
     return paths
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer.checks import as_points
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.files import content_suffix, read_numpy
+from nearer.files import as_path, content_suffix, read_numpy
 from nearer.triplets.table import load_table
 
 Seed = int | np.random.Generator | None
@@ -75,7 +75,7 @@ def load_named_points(
     name: str | Path, *, names: str = "auto", random_state: int | None = None
 ) -> NamedPoints:
     """The same as `load_points`, with the names of the objects."""
-    if str(name) and Path(name).exists():
+    if as_path(name).exists():
         return _read(Path(name), names)
     built_in: dict[str, Callable[[], Points]] = {
         "3dgmm": lambda: make_mixture(500, 3, random_state=random_state),
@@ -87,10 +87,8 @@ def load_named_points(
         return NamedPoints(built_in[str(name)]())
     close = difflib.get_close_matches(str(name), built_in, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]!r}? " if close else ""
-    raise InvalidInput(
-        f"{str(name)!r} is neither a file nor a built-in data set: {hint}built in are "
-        f"{', '.join(built_in)}"
-    )
+    rule = f"{hint}built in are {', '.join(built_in)}"
+    raise InvalidInput(f"{str(name)!r} is neither a file nor a built-in data set: {rule}")
 
 
 def _read(path: Path, names: str) -> NamedPoints:

@@ -388,10 +388,9 @@ def using(device: str) -> Iterator[None]:
     except RuntimeError as error:
         if type(error).__name__ != "OutOfMemoryError":  # PyTorch's
             raise
-        raise InvalidInput(
-            f"the GPU has too little memory after all ({str(error).splitlines()[0]}); use "
-            "device='cpu', or fit fewer answers"
-        ) from error
+        why = str(error).splitlines()[0]
+        remedy = "use device='cpu', or fit fewer answers"
+        raise InvalidInput(f"the GPU has too little memory after all ({why}); {remedy}") from error
     finally:
         _device.reset(token)
 
@@ -401,15 +400,11 @@ def gpu() -> Any:
     try:
         from nearer.scale import gpu as room  # noqa: PLC0415 - imports PyTorch
     except (ImportError, OSError) as error:  # OSError: libraries of PyTorch are missing
-        raise InvalidInput(
-            f"device='cuda' needs PyTorch and Triton ({error}); install nearer[gpu], or use "
-            "device='cpu'"
-        ) from error
+        remedy = "install nearer[gpu], or use device='cpu'"
+        raise InvalidInput(f"device='cuda' needs PyTorch and Triton ({error}); {remedy}") from error
     if not room.is_available():
-        raise InvalidInput(
-            "device='cuda': PyTorch sees no CUDA device here; use device='auto', which takes one "
-            "only where there is one, or device='cpu'"
-        )
+        rule = "PyTorch sees no CUDA device here; use device='auto' or 'cpu'"
+        raise InvalidInput(f"device='cuda': {rule}")
     return room
 
 

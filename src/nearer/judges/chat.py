@@ -162,17 +162,16 @@ class ChatJudge:
         random_state: int = 0,
     ) -> None:
         self._where = _server_of(endpoint)
-        self.model: str = model
+        self.model: str = checks.text("model", model)
         self.question: str = check_question(question)
-        self.system: str = system
+        self.system: str = checks.text("system", system)
         self.option_order: OptionOrder = OptionOrder(random_state)
         self.block_size: int = checks.whole("together", together)
         if grades and together > 1:
-            raise InvalidInput(
-                f"grades=True with together={together}: log-probabilities are read for one "
-                "question a prompt; choose one of them"
-            )
-        self._key = key
+            rule = "log-probabilities are read for one question a prompt; choose one of them"
+            raise InvalidInput(f"grades=True with together={together}: {rule}")
+        rule = "the name of an environment variable, or None"
+        self._key = checks.one("key", key, str | None, rule)
         if key is not None and not self._secret():
             raise JudgeError(
                 f"the environment variable {key} is not set: put the endpoint's key there, name "
@@ -185,7 +184,14 @@ class ChatJudge:
         self._timeout = checks.positive("timeout", timeout)
         self._attempts = checks.whole("attempts", attempts)
         self._pause = checks.not_negative("pause", pause)
-        self._options = options or {}
+        rule = "fields of the request in JSON, such as {'temperature': 0}, but model and messages"
+        self._options = checks.one("options", options or {}, dict, rule)
+        try:
+            json.dumps(options, allow_nan=False)
+            if self._options.keys() & {"model", "messages"}:
+                raise ValueError("these have arguments of their own")
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"options={options!r:.80}: must be {rule} ({error})") from None
         self._counts = ChatReport()
         self._client: Any = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -500,14 +506,14 @@ def _is_picture(thing: Any) -> bool:
 def check_question(question: str) -> str:
     """The words of a question, which must have a place for the head."""
     try:
-        if question.format(head="\0") != question.format(head=""):
+        if checks.text("question", question).format(head="\0") != question.format(head=""):
             return question
-    except (KeyError, IndexError, ValueError, AttributeError):
+    except InvalidInput:
+        raise
+    except (KeyError, IndexError, ValueError):
         pass
-    raise InvalidInput(
-        f"question={question!r}: must hold {{head}} and no other braces, such as 'Which is more "
-        "like {head}?'"
-    )
+    rule = "must hold {head} and no other braces, such as 'Which is more like {head}?'"
+    raise InvalidInput(f"question={question!r}: {rule}")
 
 
 def _part(part: str | Path) -> dict[str, Any]:

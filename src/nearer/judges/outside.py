@@ -114,10 +114,8 @@ def _rows(data: bytes, path: Path, like: dict[str, Any]) -> Iterator[dict[str, A
         except (ValueError, AttributeError, RecursionError):
             whole = False
         if not whole:
-            raise InvalidInput(
-                f"{path}: the line {line.decode(errors='replace')[:80]!r} is no JSON object such "
-                f"as {json.dumps(like)}; every line must be one"
-            )
+            what = f"the line {line.decode(errors='replace')[:80]!r}"
+            raise InvalidInput(f"{path}: {what} must be a JSON object such as {json.dumps(like)}")
         yield row
 
 
@@ -213,9 +211,11 @@ def from_similarity(
 def _similarities(said: Any, count: int) -> Any:
     if hasattr(said, "detach"):  # a tensor, perhaps on another device
         said = said.detach().cpu().numpy()
-    values = np.asarray(said, dtype=np.float64)
+    try:
+        values = np.asarray(said, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(())
     if values.shape != (count,):
-        raise OracleError(
-            f"similarities of shape {values.shape} for {count} pairs: there must be one for each"
-        )
+        rule = "they must be numbers, one for each"
+        raise OracleError(f"the similarities of {count} pairs are {said!r:.80}: {rule}")
     return values

@@ -84,12 +84,13 @@ class Panel:
         votes: int = 1,
         random_state: int = 0,
     ) -> None:
+        checks.one("judges", judges, Mapping | Sequence, "judges by name, or a list of judges")
         named = judges if isinstance(judges, Mapping) else dict(enumerate(judges))
         self._judges = {str(name): checks.oracle(judge) for name, judge in named.items()}
         if not self._judges:
             raise InvalidInput("judges is empty: a panel needs at least one")
         self._votes = checks.whole("votes", votes, most=len(self._judges))
-        self._seed = random_state
+        self._seed = checks.whole("random_state", random_state, least=0)
         self.block_size: int = max(getattr(j, "block_size", 1) for j in self._judges.values())
         self._times: dict[str, int] = {}
         self._numbers: dict[Any, int] = {}

@@ -20,6 +20,7 @@ from matplotlib.font_manager import FontProperties, findfont, fontManager, get_f
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageOps
 
+from nearer import checks
 from nearer.checks import as_points
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix, write_bytes
@@ -55,16 +56,14 @@ def axes_on(ax: Any, size: float = 6, height: float | None = None) -> Axes:
     """The axes to draw on: those that were given, or those of a new figure, so many inches wide."""
     if ax is None:
         return Figure(figsize=(size, height or size), layout="constrained").subplots()
-    if not isinstance(ax, Axes):
-        raise InvalidInput(
-            f"ax={' '.join(repr(ax).split())[:60]}: must be one Matplotlib Axes; of a figure give "
-            "figure.subplots(), of an array of axes one of them"
-        )
-    return ax
+    rule = "one Matplotlib Axes; of a figure give figure.subplots(), of an array one of its axes"
+    axes: Axes = checks.one("ax", ax, Axes, rule)
+    return axes
 
 
 def figure_of(drawn: Axes | Figure) -> Figure:
     """The figure that holds some axes."""
+    checks.one("drawn", drawn, Axes | Figure, "the Axes or the Figure that a plot returned")
     figure = drawn if isinstance(drawn, Figure) else drawn.get_figure(root=True)
     assert figure is not None
     return figure
@@ -185,6 +184,8 @@ def read_inputs(
     """
     points = as_points(positions)
     n, d = points.shape
+    if not n:
+        raise InvalidInput(f"positions of shape {points.shape}: a map needs at least one object")
     directions = np.eye(d)
     if d > 2:
         directions = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:most].T

@@ -39,6 +39,7 @@ from scipy.ndimage import maximum_filter
 from scipy.spatial import cKDTree
 from scipy.stats import chi2
 
+from nearer import checks
 from nearer.files import json_text
 from nearer.plotting import canvas
 from nearer.plotting.canvas import COLOURS, GREY, MANY, PICTURE, Floats, MapInputs
@@ -119,6 +120,7 @@ class _PrintedMap:
 
     def __init__(self, shown: MapInputs, picture_size: float | None) -> None:
         self.shown, self.picture_size = shown, picture_size
+        checks.positive("picture_size", picture_size or PICTURE)
         self.n, self.k = shown.places.shape
         self.on_a_line = self.k == 1
         few = min(1.0, _FEW / max(self.n, 1))
@@ -436,7 +438,7 @@ def explore_positions(
     (True, False)
     """
     shown = canvas.read_inputs(positions, labels, covariances, pictures, colour)
-    size = picture_size or PICTURE
+    size = checks.positive("picture_size", picture_size or PICTURE)
     data: dict[str, Any] = {
         "names": shown.labels or [str(i) for i in range(len(shown.places))],
         "places": _rounded(shown.places),

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from nearer import checks
 from nearer.algorithms.basis import Basis
 from nearer.checks import as_points
+from nearer.dimension import DimensionEstimate
 from nearer.errors import InvalidInput
 from nearer.metrics import procrustes
 from nearer.plotting.canvas import COLOURS, GREY, axes_on, bare, read_inputs
-
-if TYPE_CHECKING:
-    from nearer.dimension import DimensionEstimate
 
 _SHADE = "0.93"
 
@@ -80,6 +79,8 @@ def plot_dimension(estimate: DimensionEstimate, ax: Axes | None = None) -> Axes:
     shade goes on to the edge and the title says so. Where nothing was held out there is no score.
     """
     ax = axes_on(ax, 5, 3.5)
+    rule = "what nearer.estimate_dimension returns"
+    checks.one("estimate", estimate, DimensionEstimate, rule)
     tried, d = estimate.dimensions, estimate.dimension
     low, high, last = estimate.dimension_low, estimate.dimension_high, max(int(tried[-1]), d)
     ax.set(xlabel="dimensions", ylabel="log-loss of held-out answers")
@@ -148,6 +149,8 @@ def plot_comparison(comparison: Any, ax: Axes | None = None) -> Axes:
     Objects that moved (below 0.05) are in colour. More than two dimensions are shown from the side
     of the first map's greatest spread.
     """
+    if not hasattr(comparison, "moved"):
+        raise InvalidInput(f"comparison={comparison!r:.60}: must be what nearer.compare returns")
     ax, n = axes_on(ax), len(comparison.first)
     flat = _flat(np.concatenate([comparison.first, comparison.second]))
     for i, (p, name) in enumerate(zip(comparison.moved, comparison.names, strict=True)):
@@ -171,11 +174,13 @@ def plot_people(weights: ArrayLike, names: ArrayLike, ax: Axes | None = None) ->
     'weight of axis 1'
     """
     ax = axes_on(ax)
-    shown = np.asarray(weights, dtype=np.float64)[:, :2]
+    shown, names = as_points(weights)[:, :2], np.atleast_1d(np.asarray(names))
+    if len(names) != len(shown):
+        raise InvalidInput(f"{len(names)} names of {len(shown)} people; give one for each")
     has_two = shown.shape[1] == 2
     shown = shown if has_two else np.pad(shown, [(0, 0), (0, 1)], constant_values=1)
     ax.scatter(shown[:, 0], shown[:, 1], s=14, color=COLOURS[0])
-    for name, place in zip(np.asarray(names).tolist(), shown, strict=True):
+    for name, place in zip(names.tolist(), shown, strict=True):
         ax.annotate(f" {name}", place, fontsize=8)
     ax.axline((1, 1), (2, 2), color=GREY, lw=1)
     ax.set(xlabel="weight of axis 1", ylabel="weight of axis 2" if has_two else "no second axis")

@@ -103,10 +103,8 @@ def _parquet(path: Path, columns: Mapping[str, str | int] | None) -> BlockSource
     for file, other in zip(files, opened, strict=True):
         missing = [name for name in three if name not in other.schema_arrow.names]
         if missing:
-            raise InvalidInput(
-                f"{file}: has no column {missing[0]!r}, which {files[0].name} has; all files of a "
-                "folder need the same columns"
-            )
+            what = f"has no column {missing[0]!r}, which {files[0].name} has"
+            raise InvalidInput(f"{file}: {what}; all files of a folder need the same columns")
     types = [file.schema_arrow.field(name).type for file in opened for name in three]
     # one of the types of strings, or a dictionary of such
     names: dict[str, int] | None = {} if any("string" in str(kind) for kind in types) else None
@@ -150,10 +148,8 @@ def _batches(
             columns = [batch.column(name) for name in three]
             empty = np.any([np.asarray(column.is_null()) for column in columns], axis=0)
             if empty.any():
-                raise InvalidInput(
-                    f"{path}, row {n_rows + empty.argmax()}: has an empty object; fill it in, or "
-                    "leave out rows without an answer"
-                )
+                rule = "has an empty object; fill it in, or leave out rows without an answer"
+                raise InvalidInput(f"{path}, row {n_rows + empty.argmax()}: {rule}")
             yield np.stack([_numbers(column, names) for column in columns], axis=1)
             n_rows += batch.num_rows
         file.close()

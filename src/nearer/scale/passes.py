@@ -124,10 +124,8 @@ class Processes:
             import torch  # noqa: PLC0415 - an extra
             import torch.distributed as dist  # noqa: PLC0415
         except ImportError as error:
-            raise InvalidInput(
-                f"WORLD_SIZE={os.environ['WORLD_SIZE']}: several processes need PyTorch ({error}); "
-                "install nearer[gpu]"
-            ) from error
+            what = f"WORLD_SIZE={os.environ['WORLD_SIZE']}: several processes need PyTorch"
+            raise InvalidInput(f"{what} ({error}); install nearer[gpu]") from error
         _check_gpus(device, torch.cuda.device_count())
         self._torch, self._dist = torch, dist
         self._passes: list[Any] = []  # over this process's own share, in the order of their making

@@ -20,10 +20,9 @@ from markdown_it import MarkdownIt
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.functional_validators import model_validator
 
+from nearer.checks import UNREADABLE
 from nearer.errors import InvalidInput
 
-#: control characters, and halves of characters that no file can hold
-_UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _RULES = {
     "greater_than_equal": "must be at least {ge}",
     "less_than_equal": "must be at most {le}",
@@ -43,7 +42,7 @@ _RULES = {
 
 
 def _readable(text: str) -> str:
-    if found := _UNREADABLE.search(text):
+    if found := UNREADABLE.search(text):
         raise ValueError(f"holds the control character {found[0]!r}; take it out")
     return text
 

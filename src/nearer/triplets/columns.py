@@ -113,11 +113,8 @@ class Options:
         checks.one_of("objects", self.objects, ("auto", "numbers", "names"))
         checks.one_of("header", self.header, (True, False, "auto"))
         checks.one_of("drop_bad_rows", self.drop_bad_rows, (True, False))
-        if self.columns is not None and not isinstance(self.columns, Mapping):
-            raise InvalidInput(
-                f"columns={self.columns!r}: must say which column is which part, for example "
-                '{"head": "ref", "near": "same", "far": "other"}'
-            )
+        rule = "the column of each part, such as {'head': 'ref', 'near': 'same', 'far': 'other'}"
+        checks.one("columns", self.columns, Mapping | None, rule)
         if self.first is not None:
             checks.whole("first", self.first, least=0, most=1, rule="where places begin")
 
@@ -166,10 +163,8 @@ def _form_of(parts: Iterable[str], kind: str = "auto") -> Form | None:
 def _only(words: Sequence[str], word: str) -> int:
     """The column of that name, which has to be the only one."""
     if words.count(word) > 1:
-        raise InvalidInput(
-            f"header {','.join(words)}: has {word} {words.count(word)} times; rename or drop all "
-            "but the column that is meant"
-        )
+        what = f"has {word} {words.count(word)} times"
+        raise InvalidInput(f"header {','.join(words)}: {what}; rename or drop all but one")
     return words.index(word)
 
 
@@ -675,10 +670,8 @@ def _psiz(record: Record) -> list[Screen]:
 def _votes(record: Record) -> list[Screen]:
     (head, *two), votes = record["answers"], record["agreement"]
     if len(two) != 2 or len(votes) != 2 or not all(type(v) is int and v >= 0 for v in votes):
-        raise InvalidInput(
-            f"answers {[head, *two]} with agreement {votes}: must be (head, a, b) and two counts "
-            "of votes, for a and for b"
-        )
+        rule = "must be (head, a, b) and two counts of votes, for a and for b"
+        raise InvalidInput(f"answers {[head, *two]} with agreement {votes}: {rule}")
     a, b = map(text_of, two)
     first, second = (Screen(text_of(head), [a, b], [x]) for x in (a, b))
     return [first] * votes[0] + [second] * votes[1]

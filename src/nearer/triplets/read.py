@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer.checks import amount
 from nearer.errors import BadRow, DroppedRows, InvalidInput
 from nearer.questions import MAX_OBJECTS, Floats, Objects
@@ -103,7 +104,7 @@ def read_triplets(
     >>> print(answers.report)
     2 answers, 2 triplets over 3 objects
     """
-    known = None if labels is None else tuple(labels)
+    known = None if labels is None else distinct_labels(labels)
     return _read(path, Options(kind, header, objects, known, columns, drop_bad_rows, first))
 
 
@@ -196,10 +197,8 @@ def _without_excluded(table: Table, parts: Parts, left_out: dict[str, list[int]]
     rows = zip(*columns, strict=True)
     out = [i for i, marks in enumerate(rows) if any(mark.lower() in yes for mark in marks)]
     if len(out) == len(table):
-        raise InvalidInput(
-            f"{table.name}: all {len(out):,} answers are marked as excluded or taken back; at "
-            "least one must count"
-        )
+        what = f"all {len(out):,} answers are marked as excluded or taken back"
+        raise InvalidInput(f"{table.name}: {what}; at least one must count")
     left_out["excluded"] = table.lines[out].tolist()
     return table.without(out)
 
@@ -301,11 +300,8 @@ def _numbered(
     if labels is not None:
         most, rule = n, f"there are {n} labels"
     if outside := [value for value, number in whole.items() if not 0 <= number < most]:
-        raise wrong(
-            outside,
-            f": numbers run from 0 and {rule}; if these are names (also where they start at 1), "
-            f"say so: {_AS_NAMES}",
-        )
+        remedy = f"if these are names (also where they start at 1), say so: {_AS_NAMES}"
+        raise wrong(outside, f": numbers run from 0 and {rule}; {remedy}")
     return whole, distinct_labels(range(n) if labels is None else labels), True
 
 
@@ -321,11 +317,9 @@ def _named_beside(
     for part, names in texts.items():
         for row, (number, name) in enumerate(zip(numbers[:, part].tolist(), names, strict=True)):
             if name and found.setdefault(number, name) != name:
-                raise table.fault(
-                    row,
-                    f"object {number} is called {name!r}, and {found[number]!r} elsewhere; mend "
-                    "the names, or pass labels=",
-                )
+                both = f"{name!r}, and {found[number]!r} elsewhere"
+                rule = "mend the names, or pass labels="
+                raise table.fault(row, f"object {number} is called {both}; {rule}")
     taken = set(found.values())  # an object without a name may have another's name as its number
     spare = [f"number {x}" if x in taken else x for x in labels]
     return distinct_labels(found.get(i, label) for i, label in enumerate(spare))
@@ -405,13 +399,12 @@ def sorted_names(names: Iterable[str]) -> list[str]:
 
 def distinct_labels(labels: Iterable[object]) -> tuple[str, ...]:
     """Labels as texts; two that are the same are refused."""
-    texts = tuple(str(label) for label in labels)
+    texts = tuple(map(str, checks.one("labels", labels, Iterable, "a list of names")))
+    checks.names("labels", texts)
     if len(set(texts)) < len(texts):
         twice = next(text for i, text in enumerate(texts) if text in texts[:i])
-        raise InvalidInput(
-            f"label {twice!r} occurs twice; every object needs its own; pass labels= with names "
-            "that differ"
-        )
+        rule = "every object needs its own; pass labels= with names that differ"
+        raise InvalidInput(f"label {twice!r} occurs twice: {rule}")
     return texts
 
 

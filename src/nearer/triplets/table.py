@@ -367,10 +367,8 @@ def _arrays(name: str, held: dict[str, Any]) -> Table:
     """An ``(m, 3)`` or ``(m, 4)`` array as columns without names, and what lies beside it."""
     key = next((k for k in _ROWS if k in held), None)
     if key is None:
-        raise InvalidInput(
-            f"{name}: holds {', '.join(held) or 'nothing'}; it needs an array called 'triplets', "
-            "or 'questions' and 'answers'"
-        )
+        rule = "it needs an array called 'triplets', or 'questions' and 'answers'"
+        raise InvalidInput(f"{name}: holds {', '.join(held) or 'nothing'}; {rule}")
     rows = held[key]
     if rows.ndim != 2 or rows.shape[1] not in (3, 4) or rows.dtype.kind not in "iuf":
         raise InvalidInput(
@@ -382,10 +380,8 @@ def _arrays(name: str, held: dict[str, Any]) -> Table:
         for beside in [k for k in known if k in held][:1]:
             values = held[beside]
             if values.shape != (len(rows),):
-                raise InvalidInput(
-                    f"{name}: {beside} of shape {values.shape} for {len(rows)} rows; one is needed "
-                    "for each"
-                )
+                what = f"{beside} of shape {values.shape}"
+                raise InvalidInput(f"{name}: {what} for {len(rows)} rows; one is needed for each")
             is_text = values.dtype.kind in "US"
             columns[part] = _texts(name, beside, values) if is_text else values
     if 3 not in columns and key in ("questions", "queries", "query"):
@@ -397,10 +393,8 @@ def _arrays(name: str, held: dict[str, Any]) -> Table:
 def _texts(name: str, part: str, values: Any) -> tuple[str, ...]:
     """A list of texts or numbers as texts; bytes are UTF-8."""
     if values.ndim != 1 or values.dtype.kind not in "USbiuf":
-        raise InvalidInput(
-            f"{name}: {part} of shape {values.shape} and type {values.dtype}; they must be a list "
-            "of texts or numbers"
-        )
+        what = f"{part} of shape {values.shape} and type {values.dtype}"
+        raise InvalidInput(f"{name}: {what}; they must be a list of texts or numbers")
     try:
         texts = tuple(v.decode() if isinstance(v, bytes) else str(v) for v in values.tolist())
         "".join(texts).encode()

@@ -59,10 +59,8 @@ def write_triplets(
     answers = _collected(triplets, labels)
     suffix = content_suffix(path)
     if suffix not in (*_SEPARATORS, ".npy", ".npz"):
-        raise InvalidInput(
-            f"{os.fspath(path)}: cannot write {suffix or 'a file without suffix'}; use "
-            f"{', '.join(_SEPARATORS)}, .npy or .npz"
-        )
+        what, known = suffix or "a file without suffix", ", ".join(_SEPARATORS)
+        raise InvalidInput(f"{os.fspath(path)}: cannot write {what}; use {known}, .npy or .npz")
     rows, names, weights, people = answers.triplets, answers.labels, answers.weights, answers.people
     beside = {"weight": weights, "participant": people, "seconds": answers.seconds}
     columns = dict(zip(("head", "winner", "loser"), rows.T.tolist(), strict=True))
@@ -90,10 +88,8 @@ def _collected(triplets: Triplets | ArrayLike, labels: Sequence[str] | None) -> 
     people = [] if answers.people is None else answers.people.astype(str).tolist()
     for label in (*answers.labels, *filter(None, people)):
         if not label or label != label.strip() or "\0" in label:
-            raise InvalidInput(
-                f"label {label!r}: is empty, or has white space around it or a NUL in it, which "
-                "no file keeps; take it out"
-            )
+            rule = "is empty, or has white space around it or a NUL in it, which no file keeps"
+            raise InvalidInput(f"label {label!r}: {rule}; take it out")
     return answers
 
 
@@ -143,6 +139,7 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
     [[0, 3, 1], [0, 3, 2]]
     """
     checks.one_of("form", form, ("auto", *_FORMS))
+    checks.one("trials", trials, Trials, "a nearer.Trials, such as nearer.read_trials returns")
     suffix = content_suffix(path)
     name = _OF_SUFFIX.get(suffix, "") if form == "auto" else form
     suffixes, takes, content = _FORMS.get(name, ((), set(), _screens))

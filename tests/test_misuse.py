@@ -1,0 +1,132 @@
+"""What is given by mistake is refused where it is given, in one message with value and rule."""
+
+import numpy as np
+import pytest
+
+import nearer
+from nearer import algorithms, asking, datasets, metrics, plotting
+from nearer.errors import NearerError
+from nearer.judges import ChatJudge, Panel, from_similarity
+
+X = np.random.default_rng(0).random((12, 2))
+T = np.array([[0, 1, 2], [0, 1, 3], [3, 2, 0], [2, 1, 0], [1, 0, 3]])
+ORACLE = nearer.PointOracle(X)
+NAN, INF, HALF = float("nan"), float("inf"), "a\ud800"
+
+
+def rank():
+    return nearer.rank_objects(0, 5)
+
+
+def chat(**options):
+    return ChatJudge(options.pop("model", "m"), **{"key": None} | options)
+
+
+MISUSES = {
+    # judges
+    "options=5": lambda: chat(options=5),
+    "options={'a': nan}": lambda: chat(options={"a": NAN}),
+    "options={'model': 'x'}": lambda: chat(options={"model": "x"}),
+    "options={'a': <object": lambda: chat(options={"a": object()}),
+    "model=5": lambda: chat(model=5),
+    "model=''": lambda: chat(model=""),
+    "model holds": lambda: chat(model=HALF),
+    "system=5": lambda: chat(system=5),
+    "question holds": lambda: chat(question=HALF + "{head}"),
+    "key=5": lambda: chat(key=5),
+    "price=inf": lambda: chat(price=(INF, 1)),
+    "timeout=inf": lambda: chat(timeout=INF),
+    "random_state='x'": lambda: chat(random_state="x"),
+    "judges=5": lambda: Panel(5),
+    "random_state=-1": lambda: Panel([ORACLE], random_state=-1),
+    "similarities of … are 'x'": lambda: nearer.run(rank(), from_similarity(lambda a, b: "x")),
+    # strategies and their wrappers
+    "askable=5": lambda: nearer.adaptive(10, askable=5),
+    "askable=[": lambda: algorithms.choose_questions(T, 10, 3, askable=[]),
+    "triplets 5": lambda: algorithms.choose_questions(5, 10, 3),
+    "strategy=5": lambda: asking.limited(5, 5),
+    "strategy=6": lambda: asking.forced_choice(6),
+    "strategy=7": lambda: asking.together(7),
+    "strategy=8": lambda: asking.Session(8),
+    "record=5": lambda: asking.recorded(rank(), 5),
+    "objects=5": lambda: asking.renumbered(rank(), 5),
+    ": the strategy asks about it, and objects= has 2": lambda: nearer.run(
+        asking.renumbered(rank(), [0, 1]), ORACLE
+    ),
+    "objects=6": lambda: nearer.run(rank(), ORACLE, objects=6),
+    "about=5": lambda: nearer.run(rank(), ORACLE, about=5),
+    "journal=5": lambda: asking.Session(rank(), journal=5),
+    "answers=5": lambda: nearer.PricedAnswers(5),
+    "by=5": lambda: nearer.PricedAnswers([True], by=5),
+    "by names 2 judges of 1": lambda: nearer.PricedAnswers([True], by=["a", "b"]),
+    "kind='x'": lambda: nearer.Task("x"),
+    "choose=3": lambda: nearer.Task("near", 3, 3),
+    # oracles, records
+    "questions=5": lambda: ORACLE(5),
+    "questions=[[0, 1, nan]]": lambda: ORACLE([[0, 1, NAN]]),
+    "questions=[[0, 1]]": lambda: ORACLE([[0, 1]]),
+    "questions=6": lambda: nearer.RecordedOracle(T)(6),
+    "questions='x'": lambda: nearer.RecordedOracle(T).knows("x"),
+    "questions=[[0, 1, 'x']]": lambda: asking.Session(rank()).tell([[0, 1, "x"]], [True]),
+    "questions=7": lambda: asking.Record().add(7, 7),
+    "triplets 'x'": lambda: asking.Memory("x"),
+    "people=5": lambda: asking.CrowdOracle(X, 5, scale=1),
+    "people=['x']": lambda: asking.CrowdOracle(X, ["x"], scale=1),
+    "metric=5": lambda: nearer.PointOracle(X, metric=5),
+    # metrics
+    "metric=None": lambda: metrics.mean_kendall_tau(X, X, metric=None),
+    "right of shape": lambda: metrics.share_interval_over_people([1, 2], [1]),
+    "right must be from 0 to asked": lambda: metrics.share_interval_over_people([5, 5], [1, 1]),
+    "right must be finite": lambda: metrics.share_interval_over_people([NAN, 1], [1, 1]),
+    "points of shape (3, 5)": lambda: metrics.procrustes(X, X).move(np.ones((3, 5))),
+    "triplets 6": lambda: metrics.measure_agreement(6, None),
+    "people of shape ()": lambda: metrics.measure_agreement(T, 5),
+    "people of shape (1,)": lambda: metrics.measure_agreement(T, ["a"]),
+    "weights of shape ()": lambda: metrics.measure_agreement(T, None, 5),
+    "weights must be finite": lambda: metrics.measure_agreement(T, None, [NAN] * 5),
+    # files and pictures
+    "labels=5": lambda: nearer.read_triplets(T, labels=5),
+    "labels=6": lambda: nearer.write_triplets("t.csv", T, labels=6),
+    "trials=5": lambda: nearer.write_trials("t.json", 5, form="psiz"),
+    "names[0]='a": lambda: nearer.fit([[HALF, "b", "c"]]),
+    "objects[0]='a": lambda: nearer.embed(ORACLE, [HALF, "b", "c"]),
+    "5: is no path": lambda: datasets.load_points(5),
+    "comparison=5": lambda: plotting.plot_comparison(5),
+    "estimate=5": lambda: plotting.plot_dimension(5),
+    "names of 12 people": lambda: plotting.plot_people(X, ["a"]),
+    "drawn=5": lambda: plotting.as_png(5),
+    "picture_size=nan": lambda: plotting.plot_positions(X, picture_size=NAN),
+    "picture_size=-1": lambda: plotting.explore_positions(X, picture_size=-1),
+    "positions of shape (0, 1)": lambda: plotting.plot_positions([]),
+}
+
+
+@pytest.mark.parametrize("message", MISUSES)
+def test_a_misuse_is_one_message(message):
+    with pytest.raises(NearerError) as refused:
+        MISUSES[message]()
+    said = str(refused.value)
+    assert all(part in said for part in message.split(" … "))
+    assert len(said) < 300
+
+
+def test_a_screen_without_a_query_stays_without_one_when_it_is_renumbered():
+    def asks():
+        return (yield np.array([[-1, 0, 1, 2]]))
+
+    seen = []
+
+    def oracle(questions):
+        seen.append(questions.tolist())
+        return np.eye(3, dtype=bool)[:1]
+
+    nearer.run(asking.renumbered(asks(), [7, 8, 9]), oracle)
+    assert seen == [[[-1, 7, 8, 9]]]
+
+
+def test_an_estimator_that_was_not_fitted_says_so():
+    from sklearn.exceptions import NotFittedError
+
+    for ask in (nearer.SOE().predict, nearer.OrdinalEmbedding().score):
+        with pytest.raises(NotFittedError):
+            ask(T)
