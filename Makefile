@@ -3,6 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 SETUP := .venv/.ready
 
+# Tests start many processes, each of which would otherwise compile the whole package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup browser demo test test-slow test-gpu test-peers test-oldest test-wheel docs bench paper format clean
 
 setup: $(SETUP)
@@ -27,11 +30,11 @@ test: $(SETUP) browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto --dist loadfile
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 
 # Statistics over many seeds, clusters, the paper, processes that are killed.
 test-slow: $(SETUP)
-	$(BIN)/pytest -n auto --dist loadfile -m slow
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m slow
 
 # PyTorch is no part of .venv: the GPU's code has an environment of its own, with one exact build for processors.
 .venv-gpu/.ready: pyproject.toml

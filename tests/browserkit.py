@@ -1,20 +1,26 @@
 """What the tests in a real browser share: chromium, pages, stimuli, and how to look at a page."""
 
 import io
+import logging
 import math
 import os
 import shutil
+import socket
 import struct
+import threading
 import wave
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+import uvicorn
 
-from benchmarks._study_people import served
+from nearer.study.actions import set_state
+from nearer.study.app import create_app
 from nearer.study.config import Config
 from nearer.study.store import new_study
+from nearer.study.web import Study
 
 HUES = np.random.default_rng(3).random(20)
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -94,12 +100,39 @@ def tones(n: int, seconds: float = 0.15) -> list[tuple[str, bytes]]:
 
 @contextmanager
 def study(folder: Path, items, **settings: object):
-    """Serve a study of these items; its address."""
+    """Serve a study of these items; its address.
+
+    A thread serves it, without processes of its own, which would take longer to start than most
+    tests last. `test_study_browser.py` and `test_study_wire.py` are about the real server.
+    """
     path = folder / "s.db"
     new_study(path, items, Config.of({"method": "random", "practice": 0, **settings}))
-    with served(path) as running:
-        yield f"http://127.0.0.1:{running.port}/"
-        assert running.said() == ""
+    opened = Study(path, work=False)
+    opened.store.write(lambda ledger: set_state(ledger, "running"))
+    config = uvicorn.Config(create_app(opened), http="h11", ws="none", log_config=None)
+    server, logger, errors = uvicorn.Server(config), logging.getLogger("uvicorn"), Errors()
+    logger.addHandler(errors)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        finally:
+            server.should_exit = True
+            thread.join()
+            logger.removeHandler(errors)
+    assert errors.texts == []
+
+
+class Errors(logging.Handler):
+    """Keeps what a server reports as wrong."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(self.format(record))
 
 
 def open_page(browser, size: str, **options: object):

@@ -27,6 +27,19 @@ settings.register_profile(
 settings.register_profile("search", settings.get_profile("nearer"), derandomize=False)
 settings.load_profile("nearer")
 
+# A process that takes up a long file last works on alone; most of these drive a browser.
+LONG = (
+    "test_docs", "test_adaptive", "test_study_browser", "test_study_tasks", "test_study_stimuli",
+    "test_people", "test_cli", "test_golden", "test_study_words", "test_study_answering",
+    "test_reports", "test_informative", "test_study_fuzz",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the long files."""
+    place = {name: i for i, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONG)))
+
 
 @pytest.fixture(scope="module")  # its event loop lives in this thread and must end with the file
 def browser():

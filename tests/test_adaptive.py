@@ -89,6 +89,7 @@ def test_a_budget_set_from_outside_is_kept_too():
     assert found.n_comparisons == 700
 
 
+@pytest.mark.slow
 def test_more_budget_is_better():
     def tau(budget):
         clouds = [np.random.default_rng(seed).random((60, 3)) for seed in range(3)]
@@ -115,6 +116,7 @@ def test_degenerate_data_ends(X):
     assert np.isfinite(found.positions).all()
 
 
+@pytest.mark.slow
 def test_near_ties_show_a_dimension_that_few_objects_fill():
     X = np.hstack([np.random.default_rng(8).normal(size=(120, 2)), np.zeros((120, 1))])
     X[::8, 2] = 3 * np.random.default_rng(9).normal(size=15)  # few leave the plane
@@ -136,7 +138,8 @@ def test_few_objects_are_embedded_in_the_right_dimension(n, d, seed):
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_without_ties_it_goes_on_until_it_is_good(seed):
     rng, n, d = np.random.default_rng([seed, 1]), 60, 5
     X = 3 * rng.normal(size=(4, d))[rng.integers(4, size=n)] + rng.normal(size=(n, d))
@@ -199,9 +202,9 @@ LATTICE = np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), -1).reshape(-1
         (grid(60, 8, 2), 2),
         (grid(100, 5, 2), 2),
         pytest.param(grid(300, 10, 2), 2, marks=pytest.mark.slow),
-        (grid(120, 3, 3), 3),
+        pytest.param(grid(120, 3, 3), 3, marks=pytest.mark.slow),
         pytest.param(grid(300, 20, 1), 1, marks=pytest.mark.slow),
-        (LATTICE[np.random.default_rng(1).permutation(225)], 2),
+        pytest.param(LATTICE[np.random.default_rng(1).permutation(225)], 2, marks=pytest.mark.slow),
     ],
     ids=["rounded", "30", "64", "25", "100", "27 in space", "20 on a line", "a lattice"],
 )
@@ -227,6 +230,7 @@ def test_ties_may_go_by_the_order_of_asking(compare):
     assert found.n_comparisons <= 1.5 * 80 * 2 * np.log2(80) + 25 * 80
 
 
+@pytest.mark.slow
 def test_two_clusters_far_apart_keep_their_dimension():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(100, 3))
@@ -243,8 +247,8 @@ def test_a_line_is_one_dimensional():
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
 
 
-@settings(max_examples=5, deadline=None)
-@given(n=st.integers(3, 40), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=4, deadline=None)
+@given(n=st.integers(3, 25), seed=st.integers(0, 2**32 - 1))
 def test_an_oracle_that_contradicts_itself_ends(n, seed):
     rng = np.random.default_rng(seed)
     strategy = nearer.adaptive(n, random_state=seed)
@@ -253,27 +257,27 @@ def test_an_oracle_that_contradicts_itself_ends(n, seed):
 
 
 def test_many_objects_are_placed_among_a_core(monkeypatch):
-    monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", 300)
-    X = np.random.default_rng(8).random((600, 2))
+    monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", 200)
+    X = np.random.default_rng(8).random((400, 2))
     found = embed(X)
     assert found.dimension == 2
     assert found.history[-1].name == "place"
-    assert len(found.triplets) == found.n_comparisons <= 1.5 * 600 * 2 * np.log2(600) + 10 * 600
+    assert len(found.triplets) == found.n_comparisons <= 1.5 * 400 * 2 * np.log2(400) + 10 * 400
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
     assert nearer.PointOracle(X)(found.triplets).all()
-    part = embed(X, budget=5000)
-    assert part.n_comparisons <= 5000
+    part = embed(X, budget=3000)
+    assert part.n_comparisons <= 3000
     assert np.isfinite(part.positions).all()
 
 
-@pytest.mark.parametrize("together", [200, 3000], ids=["a core", "all"])
+@pytest.mark.parametrize("together", [100, 3000], ids=["a core", "all"])
 def test_answers_that_are_known_are_learned_and_not_asked_again(monkeypatch, together):
     monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", together)
-    X = np.random.default_rng(11).normal(size=(300, 2))
+    X = np.random.default_rng(11).normal(size=(150, 2))
     exact = nearer.PointOracle(X)
     questions = random_questions(90, 80, np.random.default_rng(0))
     told = answered(questions, exact(questions))
-    more = nearer.run(nearer.adaptive(300, known=told, random_state=0), exact)
+    more = nearer.run(nearer.adaptive(150, known=told, random_state=0), exact)
     assert not np.isin(pack(more.triplets)[0], pack(told)[0]).any()
     assert more.predict(told).mean() > 0.95
 

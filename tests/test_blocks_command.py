@@ -130,6 +130,7 @@ def test_what_blocks_cannot_do_is_refused(small, call, tmp_path, option, message
     assert message in result.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_checkpoint_and_the_same_command_goes_on(tmp_path):
     write(tmp_path / "t.parquet", triplets(m=20000, flip=0.2))
     code = textwrap.dedent("""

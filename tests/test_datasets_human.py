@@ -1,3 +1,5 @@
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -18,6 +20,11 @@ KNOWN = {
 def load(name):
     if any(locate(file) is None for file in entry(name).files):
         pytest.skip(f"{name}: no file in the folder of NEARER_DATA")
+    return _loaded(name)
+
+
+@cache
+def _loaded(name):
     return load_human(name)
 
 

@@ -87,14 +87,14 @@ def test_it_stops_when_it_expects_to_be_good_enough():
     X = nearer.datasets.make_gaussian(30, 1, random_state=2)
     told = {}
     for quality in (0.9, 0.98, 1.0):
-        strategy = nearer.adaptive(30, budget=2500, quality=quality, random_state=0)
+        strategy = nearer.adaptive(30, budget=1500, quality=quality, random_state=0)
         found = nearer.run(strategy, people(X, 0.05))
         told[quality] = found.n_comparisons
         if quality < 1:
             assert "τ is expected" in found.history[-1].note
             assert found.details["expected_tau"] >= quality - 0.01
             assert nearer.metrics.mean_kendall_tau(X, found.positions) > quality - 0.03
-    assert told[0.9] < told[0.98] < told[1.0] == 2500
+    assert told[0.9] < told[0.98] < told[1.0] == 1500
 
 
 def test_dimensions_are_no_more_than_answers_can_carry():
@@ -124,9 +124,9 @@ def test_chosen_questions_teach_more_than_random_ones():
 
 
 def test_dimension_is_chosen():
-    X = nearer.datasets.make_gaussian(50, 3, random_state=1)
+    X = nearer.datasets.make_gaussian(40, 3, random_state=1)
     found = nearer.run(
-        nearer.adaptive(50, budget=6000, round_size=600, random_state=0), people(X, 0.05)
+        nearer.adaptive(40, budget=4000, round_size=500, random_state=0), people(X, 0.05)
     )
     assert found.dimension == 3
     held = found.held_out

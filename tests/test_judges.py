@@ -141,12 +141,12 @@ def test_right_answers_come_back_whatever_the_order(together):
 def test_a_map_from_a_language_model():
     with StubServer(AT, lapse=0.1, bias=0.1) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None, price=(1.0, 2.0))
-        found = nearer.embed(judge, WORDS, budget=500, random_state=0, progress=False)
+        found = nearer.embed(judge, WORDS, budget=300, random_state=0, progress=False)
     assert found.names == tuple(WORDS)
     assert found.history[0].name == "adaptive"
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.7
     report = found.details["judge"]
-    assert report.n_questions == 500
+    assert report.n_questions == 300
     assert report.cost > 0
     assert abs(report.position_bias - 0.05) < 3 * report.position_error
     assert "the option shown first was chosen" in str(report)
@@ -464,9 +464,9 @@ def test_a_panel_of_language_models():
         panel = Panel(
             {s.url: ChatJudge("m", endpoint=s.url, key=None, price=(1, 1)) for s in (one, other)}
         )
-        found = nearer.embed(panel, WORDS, budget=300, random_state=0, progress=False)
+        found = nearer.embed(panel, WORDS, budget=150, random_state=0, progress=False)
     report = found.details["judge"]
-    assert one.n_questions + other.n_questions == 300
+    assert one.n_questions + other.n_questions == 150
     assert {told.n_questions for told in report.reports.values()} == set(report.votes.values())
 
 
@@ -478,8 +478,8 @@ def test_a_similarity_answers_about_numbers_and_about_things():
     by_name = from_similarity(
         lambda x, y: [-np.linalg.norm(AT[p] - AT[q]) for p, q in zip(x, y, strict=True)]
     )
-    one = nearer.embed(by_number, 20, random_state=0, progress=False)
-    two = nearer.embed(by_name, WORDS, random_state=0, progress=False)
+    one = nearer.embed(by_number, 20, budget=300, random_state=0, progress=False)
+    two = nearer.embed(by_name, WORDS, budget=300, random_state=0, progress=False)
     np.testing.assert_array_equal(one.positions, two.positions)
 
 

@@ -157,28 +157,28 @@ def test_a_budget_that_does_not_reach_all_says_which_it_did_not_reach():
 
 @pytest.fixture(scope="module")
 def embedded():
-    X = np.random.default_rng(0).normal(size=(330, 3))
-    return X, nearer.embed(nearer.PointOracle(X), 300, random_state=0, progress=False)
+    X = np.random.default_rng(0).normal(size=(170, 3))
+    return X, nearer.embed(nearer.PointOracle(X), 150, random_state=0, progress=False)
 
 
 def test_new_objects_rank_the_old_as_well_as_the_old_do(embedded):
     X, old = embedded
-    placed = old.place(nearer.PointOracle(X), np.arange(300, 330))
+    placed = old.place(nearer.PointOracle(X), np.arange(150, 170))
     assert len(placed.triplets) == placed.n_comparisons
 
     def tau(x, where):
-        true = np.linalg.norm(X[:300] - X[x], axis=1)
+        true = np.linalg.norm(X[:150] - X[x], axis=1)
         return kendalltau(true, np.linalg.norm(old.positions - where, axis=1))[0]
 
     new = [tau(x, where) for x, where in zip(placed.objects, placed.positions, strict=True)]
-    fitted = [tau(x, old.positions[x]) for x in range(300)]
+    fitted = [tau(x, old.positions[x]) for x in range(150)]
     assert np.mean(new) > np.mean(fitted) - 0.01
 
 
 def test_a_budget_places_as_well_as_it_can(embedded):
     X, old = embedded
     placed = nearer.run(
-        nearer.algorithms.place_objects(old, [300, 301]), nearer.PointOracle(X), budget=20
+        nearer.algorithms.place_objects(old, [150, 151]), nearer.PointOracle(X), budget=20
     )
     assert placed.n_comparisons == 20
     assert np.isfinite(placed.positions).all()
@@ -189,7 +189,7 @@ def test_nothing_new_costs_nothing(embedded):
 
 
 @pytest.mark.parametrize(
-    ("new", "message"), [([299], "object 299"), ([300, 300], "twice"), ([0.5], "numbers")]
+    ("new", "message"), [([149], "object 149"), ([150, 150], "twice"), ([0.5], "numbers")]
 )
 def test_wrong_objects_are_named(embedded, new, message):
     with pytest.raises(InvalidInput, match=message):
@@ -206,7 +206,7 @@ def test_triplets_that_are_not_wanted_are_not_kept(embedded):
     kept, dropped = (
         nearer.run(
             nearer.algorithms.place_objects(
-                old, np.arange(300, 330), keep_triplets=keep, random_state=0
+                old, np.arange(150, 170), keep_triplets=keep, random_state=0
             ),
             nearer.PointOracle(X),
         )
@@ -234,17 +234,17 @@ def test_noisy_answers_and_no_answers_are_borne():
 
 
 def test_many_doubtful_answers_are_embedded_by_a_core_and_the_others(monkeypatch):
-    monkeypatch.setattr(import_module("nearer.algorithms.adaptive"), "TOGETHER", 300)
-    X = np.random.default_rng(0).normal(size=(310, 2))
+    monkeypatch.setattr(import_module("nearer.algorithms.adaptive"), "TOGETHER", 120)
+    X = np.random.default_rng(0).normal(size=(130, 2))
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=1)
-    found = nearer.embed(people, 310, random_state=0, progress=False)
+    found = nearer.embed(people, 130, random_state=0, progress=False)
     assert [phase.name for phase in found.history] == ["adaptive", "place"]
     assert found.dimension_low <= 2 <= found.dimension_high
-    assert found.n_comparisons == len(found.triplets) <= 310 * most_questions(310, 2, 0.12)
+    assert found.n_comparisons == len(found.triplets) <= 130 * most_questions(130, 2, 0.12)
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
     assert found.details["expected_tau"] > 0.97
     assert 0.08 < found.error_rate < 0.2  # those that were chosen are harder
-    assert found.covariances.shape == (310, found.dimension, found.dimension)
+    assert found.covariances.shape == (130, found.dimension, found.dimension)
     assert len(found.details["never_asked"]) == 0
 
 

@@ -26,11 +26,11 @@ def test_a_task_that_takes_no_time_is_best():
 
 
 def test_more_answers_tell_more():
-    plan = plan_study(20, 2, 0.1, most=600, n_repeats=1, random_state=0)
-    assert plan.n_answers.tolist() == [37, 75, 150, 300, 600]
+    plan = plan_study(20, 2, 0.1, most=400, n_repeats=1, random_state=0)
+    assert plan.n_answers.tolist() == [25, 50, 100, 200, 400]
     assert plan.accuracy[0] < plan.accuracy[-1]
     assert plan.ceiling == pytest.approx(0.9, abs=0.03)
-    assert needed(float(plan.accuracy[-1]), plan.n_answers, plan.accuracy) <= 600
+    assert needed(float(plan.accuracy[-1]), plan.n_answers, plan.accuracy) <= 400
 
 
 def test_how_sure_the_best_is():

@@ -13,7 +13,7 @@ from schemathesis import GenerationMode
 from studykit import Web
 
 EXAMPLES = settings(
-    max_examples=12,
+    max_examples=8,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
