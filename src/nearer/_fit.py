@@ -49,7 +49,7 @@ Method = Literal["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"]
 
 MANY = 1 << 22  # answers; more of them are fitted in blocks (`nearer.scale`)
 _METHODS = ("auto", "noisy", *sorted(LOSSES.keys() - {"logistic"}))
-_DRAWS = 20  # of a bootstrap; the standard error of a spread is then a sixth of it
+_DRAWS = 20  # of a bootstrap; the standard error of a standard deviation is then a sixth of it
 _MOST_WALKED = 20_000  # answers; drawing maps that satisfy more of them takes longer than the fit
 
 
@@ -154,7 +154,7 @@ def fit(
     checks.one_of("method", method, _METHODS)
     checks.one_of("differ", differ, ("auto", "weights", "no"))
     if bootstrap is not None and bootstrap != 0:
-        rule = "a spread needs two draws; 0: none"  # the most leave a standard error of 0.2 %
+        rule = "a variance needs two draws; 0: none"  # the most leave a standard error of 0.2 %
         checks.whole("bootstrap", bootstrap, least=2, most=100_000, rule=rule)
     rng = checks.generator(random_state)
     plain = people is None and weights is None and odds is None and not bootstrap
@@ -549,7 +549,7 @@ class LoadedAnswers:
             table.loc[ratings.contrary, "flag"] = "contrary"
         if self.trials.seconds is not None:
             usual = pd.Series(self.trials.seconds).groupby(which).median()
-            fast = (usual < 0.3) & (table["flag"] == "")  # nobody looks at three objects so fast
+            fast = (usual < 0.3) & (table["flag"] == "")  # a look at three objects takes longer
             table.loc[fast, "flag"] = "too fast"
         return table[table["id"] != ""].reset_index(drop=True)
 

@@ -142,7 +142,7 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def as_points(X: ArrayLike | Any) -> Any:
-    """Positions as a float array, or a CSR matrix, with every way to be unusable named."""
+    """Positions as a float array or a CSR matrix; an error names the value that cannot be used."""
     from scipy import sparse  # noqa: PLC0415 - slow to import
 
     if sparse.issparse(X):
@@ -260,7 +260,7 @@ def triplets(value: Any, n: int | None = None) -> tuple[NDArray[np.int32], int]:
         n = whole("n_objects", n, most=_MOST_OBJECTS)
         rule = f"objects must be from 0 to {n - 1} (n_objects={n}); raise n_objects or mend the row"
     most = _MOST_OBJECTS if n is None else n
-    if high >= most or rows.min() < 0:  # two numbers are found faster than bad rows
+    if high >= most or rows.min() < 0:  # extremes are found faster than bad rows
         _refuse("triplet", rows, ((rows < 0) | (rows >= most)).any(axis=1), rule)
     same = (rows[:, 0] == rows[:, 1]) | (rows[:, 0] == rows[:, 2]) | (rows[:, 1] == rows[:, 2])
     rule = f"its three objects must differ; drop such rows ({int(same.sum())} in all)"

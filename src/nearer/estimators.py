@@ -129,7 +129,7 @@ class _TripletEstimator(_PositionsEstimator):
             They replace those of the constructor.
         """
         if people is not None and not self._rates_people:
-            rule = f"{type(self).__name__} counts everybody's answers the same"
+            rule = f"{type(self).__name__} gives the answers of all people the same weight"
             raise InvalidInput(f"people: {rule}; nearer.OrdinalEmbedding rates people")
         rng = _generator(self.random_state)
         start = getattr(self, "init", None) if init is None else init

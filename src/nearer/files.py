@@ -2,9 +2,9 @@
 
 A file is read into memory at once, because every format here is smaller than what is made of it.
 None may be larger than four GiB, nor unpack or claim to hold more, unless ``NEARER_MAX_BYTES`` in
-the environment says so: two kilobytes can ask for all memory. First bytes say what a file is, since
-names are often wrong. A file is written beside its destination and moved there when it is complete,
-so that an interrupted program leaves either the old file or the new one.
+the environment says so: a file of two kilobytes can demand all memory. First bytes say what a file
+is, since names are often wrong. A file is written beside its destination and moved there when it is
+complete, so that an interrupted program leaves either the old file or the new one.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def one_message(name: str | Path, what: str, remedy: str = "get it again") -> It
 
 def as_path(path: Any) -> Path:
     """A path; an empty one, which would be the current folder, is refused."""
-    with suppress(TypeError, UnicodeEncodeError):  # half of a character is in no name of a file
+    with suppress(TypeError, UnicodeEncodeError):  # a name of a file has no half of a character
         if not isinstance(path, bytes) and b"\0" not in (os.fsencode(path) or b"\0"):
             return Path(path)
     raise InvalidInput(f"{repr(path)[:60]}: is no path of a file; give one, such as a text")

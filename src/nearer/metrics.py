@@ -162,10 +162,10 @@ def share_interval_over_people(
 ) -> tuple[float, tuple[float, float]]:
     """A share, and its 95 % interval for further people, from what each person got right.
 
-    The interval is that of as many independent answers as have the same variance. What people add
-    to that of their answers (robust to clusters, Liang and Zeger 1986) counts twice, since each
-    person is predicted from the others, so how like two people are tells of both (Bates, Hastie and
-    Tibshirani 2024); and as few people hardly know it, it is widened as Student's t is.
+    The interval is that of as many independent answers as have the same variance. The part of the
+    variance that people add (robust to clusters, Liang and Zeger 1986) counts twice: each person is
+    predicted from the others, so the similarity of two people affects both (Bates, Hastie and
+    Tibshirani 2024). It is estimated from few people, so it is widened as Student's t is.
 
     Examples
     --------

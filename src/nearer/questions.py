@@ -1,11 +1,11 @@
-"""The arrays that everybody speaks: questions, answers, triplets.
+"""The arrays that all modules share: questions, answers, triplets.
 
 A *comparison* is a row ``(head, a, b)``: is a nearer to head than b is? Its answer is one boolean.
 A *screen* is a row ``(query, shown…)`` of three or more, with query −1 where there is none; its
 answer is a row of booleans, which of the shown were chosen.
 
-*Doubt.* An answer may also be "don't know", which is masked, or a number p between 0 and 1, which
-counts as p for a and 1 − p for b. Answers without doubt are plain booleans.
+*Uncertain answers.* An answer may also be "don't know", which is masked, or a number p between 0
+and 1, which counts as p for a and 1 − p for b. Certain answers are plain booleans.
 
 *Keys.* A comparison and its mirror image, ``(head, a, b)`` and ``(head, b, a)``, are one fact,
 packed into one 63-bit integer: 21 bits an object, so two million objects are the limit of
@@ -23,7 +23,7 @@ from nearer.errors import InvalidInput
 
 Questions = NDArray[np.integer[Any]]
 Answers = NDArray[np.bool_]
-Said = NDArray[Any]  # answers with doubt: booleans or numbers, possibly masked
+Said = NDArray[Any]  # answers that may be uncertain: booleans or numbers, possibly masked
 Triplets = NDArray[np.integer[Any]]
 Objects = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -41,8 +41,8 @@ def answered(questions: Questions, answers: Said) -> Objects:
     """Answered comparisons as rows ``(head, near, far)``.
 
     "Don't know" is left out; of a graded answer the likelier side is taken, see `weighted`. A
-    screen says that everything chosen is nearer to the query than everything that was not; one
-    without a query says nothing of this kind.
+    screen says that everything chosen is nearer to the query than everything that was not; a
+    screen without a query has no triplets.
     """
     rows, said = np.asarray(questions, dtype=np.int64), np.asarray(answers)
     rows = rows if rows.ndim == 2 else rows.reshape(-1, 3)
@@ -57,7 +57,7 @@ def answered(questions: Questions, answers: Said) -> Objects:
 
 
 def weighted(questions: Questions, answers: Said) -> tuple[Objects, Floats]:
-    """Answered comparisons as triplets with weights: doubt counts for both sides.
+    """Answered comparisons as triplets with weights: uncertain answers count for both sides.
 
     A graded answer p is a triplet of weight p and its mirror image of weight 1 − p; "don't know"
     is a near tie, one half for each.

@@ -92,7 +92,7 @@ class Task:
 
 @contextmanager
 def _one_message() -> Iterator[None]:
-    """Turn what NumPy raises of arguments that are no numbers into one message."""
+    """Turn NumPy's errors about arguments that are not numbers into one message."""
     try:
         yield
     except InvalidInput:
@@ -123,7 +123,7 @@ class Trials(Shown):
     ranked
         Whether the order of the chosen counts.
     people, seconds, weights
-        Who chose, how long it took, and how much it counts, 2 being the same choice made twice.
+        Of each choice the person, the duration and the weight: 2 is the same choice made twice.
     names
         What objects 0, 1, … are called; None: by their numbers.
 
@@ -188,12 +188,12 @@ class Trials(Shown):
 
     @classmethod
     def odd_one_out(cls, shown: ArrayLike, odd: Any, **also: Any) -> Trials:
-        """The objects shown, and the one that does not belong; None: nobody could decide."""
+        """The objects shown, and the one that does not belong; None: undecided."""
         return cls._alone("odd-one-out", shown, odd, also)
 
     @classmethod
     def most_central(cls, shown: ArrayLike, central: Any, **also: Any) -> Trials:
-        """The objects shown, and the one most like the others; None: nobody could decide."""
+        """The objects shown, and the one most like the others; None: undecided."""
         return cls._alone("most-central", shown, central, also)
 
     @classmethod
@@ -211,7 +211,7 @@ class Trials(Shown):
         rows: Any = checks.triplet_rows(triplets)
         if rows.dtype.kind != "i":
             rows = rows.astype(np.int64)
-        # the same for all, so that very many triplets take no memory for it
+        # one row stands for all, so that very many triplets need no memory for it
         first = np.broadcast_to(np.array([1, 0]), (len(rows), 2))
         one = np.broadcast_to(np.int64(1), len(rows))
         return cls("near", rows[:, 0], rows[:, 1:], first, wanted=one, **also)
@@ -449,16 +449,16 @@ class Report:
     Attributes
     ----------
     rows, triplets, objects, persons, nameless
-        How many: answers, triplets, objects, participants, and answers that name nobody.
+        How many: answers, triplets, objects, participants, and answers without a participant.
     duplicates, contradictions
         Triplets that repeat an earlier one, and questions answered both ways.
     disagreement
         Share of the answers to repeated questions that go against the majority, if there are any.
     degenerate, undecided, bad, excluded, others
-        Lines left out: an object twice in the question; nobody decided; not readable; marked by the
+        Lines left out: an object twice in the question; undecided; not readable; marked by the
         source as excluded or taken back; records of other pages.
     ties, untimed
-        Screens on which nobody decided; lines with a time that is no number.
+        Undecided screens; lines with a time that is no number.
     never_compared, groups
         Objects in no triplet, and those that triplets connect, the largest group first. Distances
         between groups are unknown.

@@ -322,7 +322,7 @@ def _votes(
 
 
 def _sides(question: list[int], said: Any) -> list[tuple[tuple[int, ...], float]]:
-    """One answer as triplets with weights: doubt about a comparison counts for both sides."""
+    """One answer as triplets with weights; an uncertain comparison counts for both sides."""
     query, *shown = question
     if len(shown) > 2:
         pairs = product(zip(shown, said or [], strict=False), repeat=2)

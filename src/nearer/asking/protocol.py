@@ -1,11 +1,11 @@
 """Strategies, the answers they are sent, and what can be wrapped around a strategy.
 
 A *strategy* is a generator: it yields questions, is sent answers, and returns its result; one yield
-is one *round*. docs/own-strategy.md shows how to write one. Whatever an algorithm should not know
-about is a wrapper around it, itself a strategy, that says how one round is answered; `wrapped`
-drives them all. A wrapper that cannot answer a whole round raises `BudgetSpent` with the answers to
-the first part of it, which is thrown into the strategy inside, so that an algorithm that ran out of
-questions can return the best it has.
+is one *round*. docs/own-strategy.md shows how to write one. A *wrapper* adds to a strategy what its
+algorithm need not know, such as a budget or a memory. It is itself a strategy, which `wrapped`
+makes of a function that answers one round. If that function cannot answer a whole round, it raises
+`BudgetSpent` with the answers to the first part. `wrapped` throws this into the inner strategy, so
+that the algorithm can return its best result so far.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def remembered(strategy: Strategy[T], memory: Memory) -> Strategy[T]:
 def limited(strategy: Strategy[T], budget: int) -> Strategy[T]:
     """Ask at most `budget` questions; throw `BudgetSpent` into the strategy when they are gone.
 
-    Every further round is met by another; one that never gives up is stopped by raising it.
+    Every further round gets another `BudgetSpent`; a strategy that never returns is stopped by it.
     """
     left = budget = checks.budget(budget)
 
@@ -328,7 +328,7 @@ class Repeatable(_Strategy[T]):
         return {name: describe(value) for name, value in self._given.items() if name != _SEED}
 
     def remade(self, **options: Any) -> Repeatable[T]:
-        """The same strategy made anew with other values of the options that its function has."""
+        """The same strategy, made again with other values of some options of its function."""
         changed = {name: value for name, value in options.items() if name in self._given}
         return Repeatable(self._make, **(self._given | changed))
 

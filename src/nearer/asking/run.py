@@ -1,17 +1,17 @@
 """Run a strategy with an oracle: carry questions to it and bring back the answers.
 
-A round is cut into blocks of questions, one call of the oracle for each; as many tasks as calls may
-be in flight take blocks until none is left. Answers are put together by row, so that neither their
-order of arrival nor the size of the blocks changes what a strategy sees. A call that fails for good
-stops the sending; the calls in flight have been paid for, so they are waited for and kept before
-the failure is raised. When the money is spent the same happens, and the strategy is thrown
-`BudgetSpent`. Ctrl-C waits for no call. A price known before a call (`cost`) is reserved when the
-call is made, so that the limit is never exceeded; one known only after it (`PricedAnswers`) is
-expected to be the average so far.
+A round is cut into blocks of questions, and each block is one call of the oracle. Tasks, as many as
+calls may be in flight, take blocks until none is left. Answers are put together by row, so that
+neither their order of arrival nor the size of the blocks changes what a strategy sees. After a call
+that fails for good no block is sent any more. The calls in flight have been paid for, so their
+answers are awaited and stored before the failure is raised. The same happens when the money is
+spent; the strategy then gets `BudgetSpent`. Ctrl-C waits for no call. A price that is known before
+a call (`cost`) is reserved when the call is made, so that the limit is never exceeded. A price that
+is known only afterwards (`PricedAnswers`) is expected to be the average so far.
 
 `run` drives a strategy to its end. A `Session` shows the questions that are open now and takes
-answers in any order. Its state is the same strategy, made again from its seed, with the answers so
-far: with a journal no process needs to run in between, while people take a day to answer.
+answers in any order. Its state is the strategy, made again from its seed, and the answers so far.
+So with a journal no process needs to run while people take a day to answer.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ def read_inputs(
     if d > 2:
         directions = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:most].T
         if directions.shape[1] < 2:
-            directions = np.eye(d, 2)  # fewer than two objects have no spread to look along
+            directions = np.eye(d, 2)  # fewer than two objects have no variance
     places, total = points @ directions, float(points.var(axis=0).sum())
     axes = [f"direction {j + 1} of {d}" if d > 2 else f"dimension {j + 1}" for j in range(d)]
     if total > 0:

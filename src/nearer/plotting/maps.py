@@ -64,7 +64,7 @@ def plot_positions(
     """Draw positions as a map.
 
     One dimension is drawn from left to right, the objects in their order from bottom to top. Of
-    three and more, pairs of the (up to five) directions of greatest spread are drawn side by side.
+    three and more, pairs of the (up to five) directions of greatest variance are drawn in a grid.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class _PrintedMap:
             text.set(text=name, parse_math=False)  # as it is, whatever it begins with
 
     def _name_objects(self, ax: Axes, places: Floats) -> None:
-        """Pictures, whose size goes by the room there is, then the names."""
+        """Draw pictures, smaller where objects are crowded, then the names."""
         unit = 72 / canvas.figure_of(ax).dpi
         page = (ax.transData.transform(places) - ax.bbox.p0) * unit  # in points from the corner
         alone = cKDTree(page).query(page, k=2)[0][:, 1]  # how far each is from the next

@@ -40,7 +40,7 @@ def plot_basis(basis: Basis, positions: ArrayLike, *, ax: Axes | None = None) ->
         What `nearer.choose_basis` returned.
     positions
         Where to draw the objects: true points if they are known, else coordinates. More than two
-        dimensions are shown from the side of their greatest spread.
+        dimensions are shown along the two directions of greatest variance.
     ax
         Where to draw; a new figure by default.
 
@@ -67,7 +67,7 @@ def plot_basis(basis: Basis, positions: ArrayLike, *, ax: Axes | None = None) ->
 
 
 def _flat(positions: ArrayLike) -> NDArray[np.float64]:
-    """Positions on a plane, from the side of their greatest spread."""
+    """Positions along the two directions of their greatest variance."""
     places = read_inputs(positions, most=2).places
     return np.pad(places, [(0, 0), (0, 2 - places.shape[1])])
 
@@ -75,8 +75,8 @@ def _flat(positions: ArrayLike) -> NDArray[np.float64]:
 def plot_dimension(estimate: DimensionEstimate, ax: Axes | None = None) -> Axes:
     """Draw the score of every dimension tried, with two standard errors.
 
-    The dimensions that cannot be told apart are shaded; where some of them were not tried, the
-    shade goes on to the edge and the title says so. Where nothing was held out there is no score.
+    The dimensions that the answers do not distinguish are shaded. If some of them were not tried,
+    the shade ends at the edge and the title says so. If nothing was held out, there is no score.
     """
     ax = axes_on(ax, 5, 3.5)
     rule = "what nearer.estimate_dimension returns"
@@ -146,8 +146,8 @@ def plot_world(positions: ArrayLike, cities: Any) -> Figure:
 def plot_comparison(comparison: Any, ax: Axes | None = None) -> Axes:
     """Draw two maps in one frame; arrows lead from the first to the second.
 
-    Objects that moved (below 0.05) are in colour. More than two dimensions are shown from the side
-    of the first map's greatest spread.
+    Objects that moved (below 0.05) are in colour. More than two dimensions are shown along the two
+    directions of greatest variance.
     """
     if not hasattr(comparison, "moved"):
         raise InvalidInput(f"comparison={comparison!r:.60}: must be what nearer.compare returns")

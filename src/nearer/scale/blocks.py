@@ -269,7 +269,7 @@ def _numbered(
 def _arranged(
     file: IO[bytes], new: Renumber | None, counts: NDArray[np.int64], n_shares: int, sampled: bool
 ) -> tuple[Rows, Rows, int]:
-    """Number objects anew and move held-out rows to the end; return these, a sample, a count."""
+    """Renumber objects and move held-out rows to the end; return these, a sample, a count."""
     most = min(HELD_OUT * n_shares, int(counts.sum()) // FOLDS)
     # The first hashes belong to answers held out, the last ones to the sample.
     n_held = int(np.searchsorted(np.cumsum(counts), most, side="right"))

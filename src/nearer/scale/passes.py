@@ -54,7 +54,7 @@ def lay_out(answers: Stored) -> tuple[Passes, Passes]:
 
 
 class BlockPasses(Passes):
-    """Passes over answers that come block by block, each time anew."""
+    """Passes over answers that are read block by block, in every pass again."""
 
     def __init__(self, blocks: Callable[[], Iterable[Rows]], n_rows: int, n_objects: int) -> None:
         self._blocks, self.n_objects, self.total = blocks, n_objects, float(n_rows)
@@ -161,7 +161,7 @@ class Processes:
         """Do what process 0 orders, until it dismisses the others."""
         self.layout(answers)
         while (order := self._heard(None)) is not None:
-            self._obey(None, *order)
+            self._work_on(None, *order)
         self._dist.destroy_process_group()
 
     def dismiss(self) -> None:
@@ -174,7 +174,7 @@ class Processes:
         if isinstance(X, np.ndarray):
             X = self._torch.from_numpy(np.ascontiguousarray(X, dtype=np.float64))
         self._heard((which, name, X.shape[1], *arguments))
-        return self._obey(X, which, name, X.shape[1], *arguments)
+        return self._work_on(X, which, name, X.shape[1], *arguments)
 
     # --- what all do
 
@@ -184,7 +184,7 @@ class Processes:
         self._together(self._dist.broadcast_object_list, box, 0, device=cpu)
         return box[0]
 
-    def _obey(self, X: Any, which: int, name: str, d: int, *arguments: Any) -> Any:
+    def _work_on(self, X: Any, which: int, name: str, d: int, *arguments: Any) -> Any:
         """Work on one's own share, for most orders at positions that process 0 sends."""
         mine = self._passes[which]
         if name == "few":

@@ -1,8 +1,8 @@
 """What may happen to a study: people join, answer and go; researchers decide.
 
 Every function here is a change (see `nearer.study.store`): it checks first and raises `Refusal`
-before anything has changed, then writes rows. How fast somebody answers is judged by the server's
-clock: answers that come together after a pause without network share the time since the last one.
+before anything has changed, then writes rows. How fast a person answers is judged by the server's
+clock: answers that arrive together after a lost connection share the time since the last one.
 """
 
 from __future__ import annotations
@@ -75,11 +75,11 @@ def join(
     if same is None and browser:
         by_key = "SELECT person FROM browsers WHERE key = ?"
         (same,) = ledger.db.execute(by_key, (hashed(browser),)).fetchone() or (None,)
-    # A browser in which somebody else began, as in a lab, does not speak for this id.
+    # A browser in which another person began, as in a lab, proves nothing about this id.
     if same is not None and (proved is not None or known == same or not identity.external):
         agree(ledger, same, consent)
         return same
-    if board.state != "running":  # said to everybody alike, so that no id can be tried out
+    if board.state != "running":  # the same message for all, so that no id can be tried out
         raise Refusal(409, "the study is not open at the moment; please come back later")
     if known is not None:
         remedy = "in the browser in which you began, or with your personal link"
@@ -323,7 +323,7 @@ def _further_vote(ledger: Ledger, person: int) -> Question | None:
 
 
 def _random(ledger: Ledger, person: int, purpose: str) -> Question | None:
-    """A random question that nobody was asked; no method will choose it."""
+    """A random question that was not asked before; no method will choose it."""
     board = ledger.board
     config, mine = board.config, board.asked.get(person, {})
     has_query = config.task != "odd"
@@ -480,7 +480,7 @@ def change_settings(ledger: Ledger, settings: Mapping[str, Any]) -> dict[str, An
 
 
 def add_items(ledger: Ledger, items: Iterable[Item]) -> int:
-    """Add things to compare, while nobody has been asked yet."""
+    """Add things to compare, before the first question is asked."""
     board, items = ledger.board, list(items)
     if board.questions:
         raise Refusal(409, "people have been asked already; items cannot be added any more")

@@ -2,7 +2,7 @@
 
 Sizes and times of everything that precedes a login are bounded. uvicorn with h11 bounds the head of
 a request and the trailers of a body by ``h11_max_incomplete_event_size``, and the system gives up a
-reply that nobody reads (``TCP_USER_TIMEOUT``). `Guard` bounds bodies. No server bounds the time of
+reply that is not read (``TCP_USER_TIMEOUT``). `Guard` bounds bodies. No server bounds the time of
 a head, nor makes room when too many connections say nothing: that is `hang_up_on_silent`.
 """
 
@@ -335,7 +335,7 @@ def status(study: Here) -> dict[str, Any]:
 
 @researchers.get("/people")
 def people(study: Here) -> list[dict[str, Any]]:
-    """Everybody who joined, with the numbers that show how carefully they answer."""
+    """All who joined, with the numbers that show how carefully they answer."""
     from nearer.study.exports import people_report  # noqa: PLC0415 - loads pandas
 
     return [vars(report) for report in people_report(study.store.reader())]
@@ -390,7 +390,7 @@ def decide(
 def upload(
     study: Here, upload: Annotated[list[UploadFile], File(max_length=10_000)]
 ) -> dict[str, int]:
-    """Add things to compare, files or a ZIP of them, while nobody has been asked yet."""
+    """Add things to compare, files or a ZIP of them, before the first question is asked."""
     items = []
     for file in upload:
         content, name = file.file.read(), file.filename or "unnamed"

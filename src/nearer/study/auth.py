@@ -5,7 +5,7 @@ in the file: logging out deletes it there, and a new password deletes them all.
 
 Guessing is limited by address and by name: some tries at once, then one a minute. From a browser in
 which the researcher has logged in before, only its own tries count, so nobody can lock a researcher
-out by guessing wrong. A check costs 16 MB and a tenth of a second, so two are made at a time.
+out by wrong guesses. A check costs 16 MB and a tenth of a second, so two are made at a time.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Rate:
             return 0.0 if allowed else (1 - left) * 60 / per_minute
 
     def forget(self, who: str) -> None:
-        """Begin anew with somebody who got in."""
+        """Forget the wrong tries of someone who has logged in."""
         with self._lock:
             self._left.pop(who, None)
 
@@ -146,7 +146,7 @@ class Guesses:
         self._turns = CapacityLimiter(2)
 
     def known_as(self, name: str) -> str:
-        """What a browser keeps in which somebody has logged in."""
+        """The word that a browser stores after a login."""
         return self._signer.tag("browser", plain_name(name))
 
     def wait(self, name: str, address: str, known: str) -> float:

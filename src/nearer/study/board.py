@@ -3,8 +3,8 @@
 A row is an object whose first fields are the columns of its table. Fields that no constructor takes
 hold what later rows made of it. `Ledger.add` writes a row and applies it to the board as `replay`
 does, so that a server that was killed goes on as if nothing had happened. Leases end by the clock,
-looked at when a person needs a question: a closed tab blocks nobody. An answer is the list of what
-was chosen, best first; of the task ``odd``, which has no query, what is least like the others.
+looked at when a person needs a question, so that a closed tab blocks no question. An answer is the
+list of what was chosen, best first; of the task ``odd``, which has no query, the odd one out.
 """
 
 from __future__ import annotations
@@ -265,14 +265,14 @@ class Board:
         self.people: dict[int, Participant] = {}
         self.questions: dict[int, Question] = {}
         self.leases: dict[int, Lease] = {}
-        #: what is asked already: for everybody (None) or of one person
+        #: what was asked already: of all people (None) or of one person
         self.asked: dict[int | None, dict[Hashable, int]] = {None: {}}
         self.counted: list[int] = []  # questions whose answers make the map
         self.own: list[int] = []  # the researcher's questions, in their order
         self.answers = 0  # answers that count
         self.all_asked = False  # a method said that it has no more questions
         self.expected_tau = 0.0  # of the newest map
-        #: questions that could be taken: real ones of everybody (None) or one person, hold-outs
+        #: questions that could be taken: real ones of all people (None) or one person, hold-outs
         self.free: dict[int | str | None, dict[int, None]] = {None: {}, "holdout": {}}
         self.active: dict[int, None] = {}  # people who hold a question
         self._ending: list[tuple[float, int]] = []
@@ -419,7 +419,7 @@ class Board:
 
     @property
     def enough(self) -> bool:
-        """Whether nobody is asked further."""
+        """Whether no further question is asked."""
         return self.full or (self.exhausted and self.config.when_all_asked == "finish")
 
     def summary(self, now: float) -> dict[str, Any]:

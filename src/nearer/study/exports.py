@@ -1,7 +1,7 @@
 """What is read out of a study: tables for other tools, and how the study and its people are doing.
 
-People appear under their pseudonyms; only ``completions``, which holds no answers, and answers
-exported with ``identities`` on purpose, say who somebody is.
+People appear under their pseudonyms. Only ``completions``, which holds no answers, and tables that
+are exported with ``identities`` have their names.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ _FLAGS: dict[str, tuple[Judge, Judge]] = {
 
 
 def people_report(db: sqlite3.Connection) -> list[SimpleNamespace]:
-    """Everybody who joined, newest first: their answers in numbers, None where there is nothing."""
+    """All who joined, newest first, with figures of their answers; None where there are none."""
     people = pd.read_sql_query(_PEOPLE, db).set_index("id", drop=False)
     people = people.astype({"finished": bool, "excluded": bool, "withdrawn": bool})
     table = stored_answers(db)

@@ -227,7 +227,7 @@ def read_zip(content: bytes, name: str) -> tuple[list[Item], list[str]]:
 
 
 def _check_items(items: list[Item], source: Path) -> list[Item]:
-    """Refuse too few items, and those that cannot be told apart."""
+    """Refuse fewer than three items, and two with the same name."""
     if len(items) < 3:
         raise InvalidInput(f"{source}: holds {len(items)} items; comparing needs at least 3")
     names = Counter(item.name for item in items)

@@ -235,7 +235,7 @@ def _practice(tokens: ItemTokens, config: Config) -> list[dict[str, Any]]:
         shown = (*rest[:place], plain, *rest[place:])
         query = None if odd else head
         trial = _shown(tokens, Trial(0, k + 1, config.task, query, shown, config.choose))
-        # here everybody may see that it is the same
+        # in practice people may recognise that it is the same
         same = None if odd else tokens.choices[head]
         made.append({**trial, "head": same, "expected": tokens.choices[plain]["id"]})
     return made

@@ -116,7 +116,7 @@ class Simulation:
             self.people += 1
             self._do(actions.get_ready, person)
             trials = self._do(actions.hand_out, person)
-            if not trials:  # somebody who came for nothing was the last to come
+            if not trials:  # there is nothing left to ask, so no further person comes
                 return
             leaves = self._rng.random() < self._crowd.dropout
             leaves_at = int(self._rng.integers(config.questions)) if leaves else -1

@@ -4,7 +4,7 @@ Everything that changes the file is a function handed to one thread, which runs 
 transaction, syncs the disk once, and only then tells each caller. A function that turns a request
 down raises `Refusal` or `InvalidInput` before it has touched anything. The board, the state in
 memory, belongs to that thread. What was erased is overwritten in the file at once
-(``secure_delete``), and in the write-ahead log as soon as nobody reads an older state.
+(``secure_delete``), and in the write-ahead log as soon as no reader needs an older state.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ AGAIN = 1.0  # seconds until what failed, or brought nothing, is tried again
 
 @dataclass(frozen=True)
 class Facts:
-    """What everybody may know of a study at any time."""
+    """The parts of a study's state that every thread may read."""
 
     config: Config
     state: str

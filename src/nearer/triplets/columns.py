@@ -424,7 +424,7 @@ def choices_of(table: Table, parts: Parts, form: Form, options: Options) -> Choi
 
 
 def _decided(said: Words, objects: Cells) -> list[str]:
-    """What was said, "" where it is a word for "nobody decided" and none of the objects."""
+    """The answers, with "" for a word that means undecided and is none of the objects."""
     strange = {word for word in set(said) if word.lower() in _UNDECIDED or word in EMPTY}
     strange -= set(objects.astype(str).ravel().tolist()) if strange else set()
     return ["" if word in strange else word for word in said]

@@ -65,8 +65,8 @@ def read_triplets(
         a pandas or polars frame. See ``docs/files.md``.
     kind
         ``"triplets"`` (head, near, far), ``"answers"`` (head, two objects, and which of them),
-        ``"odd-one-out"`` or ``"most-central"``. ``"auto"`` goes by the column names; without a
-        header by their number, three being triplets and four answers, which the report then says.
+        ``"odd-one-out"`` or ``"most-central"``. ``"auto"`` decides by the column names;
+        without a header by their number: three are triplets and four answers, as the report says.
     header
         Whether the first row names the columns.
     objects
@@ -88,7 +88,7 @@ def read_triplets(
     -------
     Triplets
         The triplets as a view of the trials that were read, and a report. `DroppedRows` warns of
-        rows that say nothing (an object occurs twice, nobody decided), whose lines it names.
+        rows that hold no answer (an object occurs twice, undecided), and names their lines.
 
     Examples
     --------
