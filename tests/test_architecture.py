@@ -18,14 +18,14 @@ SOURCE = ROOT / "src" / "nearer"
 ORDER = """
     errors shown questions checks distances files parallel trials
     _kernels metrics triplets asking fitting
-    dimension embedding embedding_file comparison
+    dimension embedding comparison
     algorithms _fit _embed scale datasets plotting estimators judges
     study cli __main__ __init__
 """.split()  # noqa: SIM905 - shorter and easier to change than a list of strings
 # A function may import from a later package when it is called: these do.
 WAYS_UP = {
     "asking": {"triplets"},
-    "embedding": {"algorithms", "embedding_file", "plotting"},
+    "embedding": {"algorithms", "plotting"},
     "comparison": {"_fit", "plotting"},
     "dimension": {"plotting"},
 }

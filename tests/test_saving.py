@@ -11,7 +11,7 @@ import pytest
 from embeddingkit import NAMES, N, fitted
 
 import nearer
-from nearer import embedding_file
+from nearer import embedding as embedding_module
 from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import Noise
 from nearer.fitting.posterior import Posterior
@@ -110,7 +110,7 @@ def changed(embedding, file, change):
     about = json.loads(arrays.pop("about").tobytes()) | change
     if "sha256" not in change:
         members = [arrays[str(i)] for i in range(len(arrays))]
-        about["sha256"] = embedding_file._checksum(about["values"], members)
+        about["sha256"] = embedding_module._checksum(about["values"], members)
     header = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     np.savez(file, about=header, **arrays)
 
@@ -159,7 +159,7 @@ def test_other_files_are_told_what_is_needed(tmp_path):
 def forge(embedding, path, monkeypatch):
     """A file as `save` would write it, whatever it holds."""
     with monkeypatch.context() as patch:
-        patch.setattr(embedding_file, "_problems", lambda values: iter(()))
+        patch.setattr(embedding_module, "_problems", lambda values: iter(()))
         embedding.save(path)
 
 

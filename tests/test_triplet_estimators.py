@@ -214,7 +214,7 @@ def test_people_are_rated_where_they_are_known(answers):
     assert np.array_equal(again.embedding_, model.embedding_)
     with pytest.raises(InvalidInput, match="people"):
         nearer.OrdinalEmbedding(2).fit(rows, people=who[:-1])
-    with pytest.raises(InvalidInput, match="SOE counts everybody's answers the same"):
+    with pytest.raises(InvalidInput, match="SOE gives the answers of all people the same weight"):
         nearer.SOE(2).fit(rows, people=who)
 
 

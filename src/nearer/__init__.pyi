@@ -5,7 +5,7 @@
 from ._fit import fit as fit
 from ._embed import embed as embed
 from .embedding import Embedding as Embedding
-from .embedding_file import load as load
+from .embedding import load as load
 from .comparison import align as align
 from .comparison import compare as compare
 from .dimension import estimate_dimension as estimate_dimension

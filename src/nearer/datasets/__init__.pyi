@@ -1,4 +1,4 @@
-from .catalogue import CATALOGUE as CATALOGUE
+from .published import CATALOGUE as CATALOGUE
 from .published import HUMAN as HUMAN
 from .points import Cities as Cities
 from .published import PointData as PointData
