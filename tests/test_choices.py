@@ -1,5 +1,6 @@
 """Choices: the kernels against slow twins, the logistic model, and what must not matter."""
 
+import math
 from itertools import combinations, permutations
 
 import numpy as np
@@ -275,6 +276,10 @@ def test_a_forecast_knows_its_slopes_and_how_much_it_got_right(task):
         behind = forecast.along(1.2 - step[0], 0.05 - step[1])[0]
         np.testing.assert_allclose((ahead - behind) / 2e-6, slopes, atol=1e-5)
     assert ((forecast.right >= 0) & (forecast.right <= 1)).all()
+    ordered = trials.decided & trials.ranked
+    count = zip(ordered.tolist(), trials.n_shown.tolist(), trials.wanted.tolist(), strict=True)
+    ways = [math.perm(m, k) if order else math.comb(m, k) for order, m, k in count]
+    assert forecast.chance == pytest.approx(np.mean(1 / np.array(ways)))
     if trials.kind != "pairs":
         rows, trial = trials.triplets()
         margin = np.linalg.norm(X[rows[:, 0]] - X[rows[:, 2]], axis=1)

@@ -14,7 +14,7 @@ import pytest
 
 import nearer
 from nearer.errors import InvalidInput, JournalError
-from nearer.questions import answered
+from nearer.questions import answered, random_questions
 
 X = np.random.default_rng(0).normal(size=(24, 2))
 EXACT = nearer.PointOracle(X)
@@ -134,6 +134,16 @@ def test_doubt_grades_and_screens_come_back_as_they_were(tmp_path):
             np.testing.assert_array_equal(np.ma.getmaskarray(a), np.ma.getmaskarray(b))
             np.testing.assert_array_equal(np.ma.filled(a, 0), np.ma.filled(b, 0))
             assert a.dtype == b.dtype
+
+
+def test_every_answer_of_a_large_round_is_in_the_journal(tmp_path):
+    questions = random_questions(24, 3000, np.random.default_rng(0))
+
+    def all_at_once():
+        return (yield questions)
+
+    near = nearer.run(all_at_once(), EXACT, journal=tmp_path / "j.db")
+    assert np.array_equal(nearer.load_journal(tmp_path / "j.db"), answered(questions, near))
 
 
 def test_a_journal_is_read_as_answers_with_names_and_weights(tmp_path):

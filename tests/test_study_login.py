@@ -88,6 +88,16 @@ def test_logging_out_ends_the_session_on_the_server(web):
     assert web.client.get("/api/researcher/status", headers=stolen).status_code == 401
 
 
+def test_a_session_ends_after_a_week_whatever_the_browser_keeps(web, monkeypatch):
+    web.log_in()
+    kept = {"cookie": "; ".join(f"{k}={v}" for k, v in web.client.cookies.items())}
+    web.client.cookies.clear()
+    begun = time.time()
+    for seconds, status in ((auth.SESSION_SECONDS - 60, 200), (auth.SESSION_SECONDS + 60, 401)):
+        monkeypatch.setattr(time, "time", lambda now=begun + seconds: now)
+        assert web.client.get("/api/researcher/status", headers=kept).status_code == status
+
+
 def test_two_studies_on_one_host_leave_each_other_alone(tmp_path):
     one, other = Web(tmp_path / "a.db"), Web(tmp_path / "b.db")
     one.log_in()

@@ -9,9 +9,9 @@ from studykit import Bench, only_real
 
 import nearer
 from nearer.questions import pack
-from nearer.study.actions import add_map, pose, set_state
+from nearer.study.actions import add_map, exclude, pose, set_state
 from nearer.study.conductor import Conductor, map_is_due, questions_due
-from nearer.study.worker import Choosing, Worker
+from nearer.study.worker import Choosing, Worker, collected
 
 
 @pytest.mark.parametrize("method", ["informative", "random"])
@@ -67,6 +67,16 @@ def test_the_same_log_and_seed_choose_the_same_questions(bench):
     assert len(first["questions"]) == 9
     asked = {(h, *sorted((a, b))) for h, a, b in first["questions"]}
     assert asked.isdisjoint({(0, k, k + 1) for k in range(1, 11)})
+
+
+def test_answers_of_excluded_people_make_no_map(bench):
+    bench.pose([(0, k, k + 1) for k in range(1, 11)])
+    people = [bench.join(), bench.join()]
+    for person in people:
+        bench.answer(person, bench.hand_out(person)[0].lease)
+    for excluded, counted in ((True, people[1:]), (False, people)):
+        bench.write(exclude, people[0], excluded)
+        assert collected(bench.store.reader()).answers.people.tolist() == counted
 
 
 def test_the_map_says_how_well_it_predicts(tmp_path):
