@@ -62,7 +62,7 @@ def join(
     browser: str = "",
     proved: int | None = None,
 ) -> int:
-    """A person agrees and takes part, or goes on as who they are; their number.
+    """A person agrees and takes part, or continues as before; returns their number.
 
     An id in a panel's link is a name, not a proof: whoever has the secret of a `browser` is the
     person who began there. `proved` is the person whose personal link was used.
@@ -162,7 +162,7 @@ def exclude(ledger: Ledger, person: int, excluded: bool) -> None:
 
 
 def withdraw(ledger: Ledger, person: int) -> int:
-    """Erase a person: identity, replies, answers and leases. How many answers are gone."""
+    """Erase a person: identity, replies, answers and leases; returns how many answers are gone."""
     if person in ledger.board.people and ledger.board.people[person].withdrawn:
         return 0
     answers = present(ledger, person).answered
@@ -260,7 +260,7 @@ def pose(
     person: int | None = None,
     done: bool = False,
 ) -> int:
-    """Add the questions that a method chose, rows ``(head, a, b)``; how many of them are new."""
+    """Add the questions that a method chose, rows ``(head, a, b)``; returns how many are new."""
     asked, new = ledger.board.asked.get(person, {}), {}
     for (h, a, b), chance in zip(questions, odds or [None] * len(questions), strict=True):
         head, shown = int(h), (int(a), int(b))
@@ -282,7 +282,7 @@ def all_asked(ledger: Ledger) -> None:
 
 
 def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
-    """What is due for a person's next trial; None when they have done enough."""
+    """The question of a person's next trial; None if there are enough answers."""
     board = ledger.board
     if board.enough:
         return None
@@ -367,7 +367,7 @@ def _distinct(ledger: Ledger, k: int) -> list[int]:
 
 
 def elapsed(ledger: Ledger, person: int, leases: Sequence[int]) -> float | None:
-    """Milliseconds that a person can have spent on each of the answers that came together."""
+    """The longest time in milliseconds that each of some answers sent together can have taken."""
     board, last = ledger.board, present(ledger, person).last
     issued = [board.leases[i].issued for i in leases if i in board.leases]
     if not issued:
@@ -466,7 +466,7 @@ def set_state(ledger: Ledger, state: str) -> None:
 
 
 def change_settings(ledger: Ledger, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Change settings of a study, also while people answer; those that really changed."""
+    """Change settings of a study, also while people answer; returns those that differ now."""
     old = ledger.board.config
     fixed = [name for name in settings if name not in CHANGEABLE and hasattr(old, name)]
     if fixed:
@@ -522,7 +522,7 @@ def import_answers(ledger: Ledger, answers: Trials) -> int:
 
 
 def add_map(ledger: Ledger, found: Mapping[str, Any]) -> None:
-    """Keep a map that the worker drew, and what is expected of it."""
+    """Store a map that the worker drew, and its expected τ."""
     columns = ("seen", "n_triplets", "dimension", "accuracy", "n_holdout", "seconds")
     values = (ledger.now, *(found[c] for c in columns), json.dumps(found["positions"]))
     sql = f"INSERT INTO maps (at, {', '.join(columns)}, positions) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"

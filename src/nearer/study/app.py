@@ -2,8 +2,8 @@
 
 Sizes and times of everything that precedes a login are bounded. uvicorn with h11 bounds the head of
 a request and the trailers of a body by ``h11_max_incomplete_event_size``, and the system gives up a
-reply that is not read (``TCP_USER_TIMEOUT``). `Guard` bounds bodies. No server bounds the time of
-a head, nor makes room when too many connections say nothing: that is `hang_up_on_silent`.
+reply that is not read (``TCP_USER_TIMEOUT``). `Guard` bounds bodies. uvicorn bounds neither the
+time of a head nor the number of silent connections: `hang_up_on_silent` does.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def media(study: Here, address: str) -> Response:
 @pages.get("/dashboard")
 @pages.get("/dashboard/{tab}")
 def dashboard(request: Request, study: Here, tab: str = "overview") -> Response:
-    """A page of the dashboard, or the way to the login."""
+    """A page of the dashboard; without a login, a redirect to the login."""
     login = login_of(request)
     if login is None:
         return RedirectResponse(f"{study.prefix}/login", 303)
@@ -428,7 +428,7 @@ def _check_setup(study: Study, token: str) -> None:
 
 @pages.get("/setup/{token}")
 def setup_page(request: Request, study: Here, token: str) -> Response:
-    """Where the account is made."""
+    """The page on which the account is made."""
     _check_setup(study, token)
     return page(request, "setup.html", error=None, least=auth.MIN_PASSWORD)
 
@@ -454,7 +454,7 @@ async def set_up(
 
 @pages.get("/login")
 def login_page(request: Request) -> Response:
-    """Where one logs in."""
+    """The page of the login."""
     return page(request, "login.html", error=None)
 
 
@@ -478,7 +478,7 @@ async def log_in(request: Request, study: Here, name: Name, password: Password) 
 
 
 def _logged_in(request: Request, study: Study, name: str, word: str) -> Response:
-    """To the dashboard, with the cookies of a session, and of a browser that is known from then."""
+    """A redirect to the dashboard that sets the cookies of the session and of a known browser."""
     reply = RedirectResponse(f"{study.prefix}/dashboard", 303)
     known = study.guesses.known_as(name)
     common: dict[str, Any] = {"path": f"{study.prefix}/", "httponly": True, "samesite": "lax"}

@@ -214,7 +214,7 @@ def read_rows(db: sqlite3.Connection) -> Iterator[Row]:
 
 @dataclass
 class Ledger:
-    """What a change works with until it returns: the transaction, the board, time, and chance."""
+    """What a change works with: the transaction, the board, the time and a random generator."""
 
     db: sqlite3.Connection
     board: Board
@@ -233,12 +233,12 @@ class Ledger:
         return row
 
     def batch(self, method: str, person: int | None, seen: int, seconds: float) -> int | None:
-        """Write down that a method chose questions, having seen the answers up to `seen`."""
+        """Record that a method chose questions from the answers up to number `seen`."""
         sql = "INSERT INTO batches (at, person, method, seen, seconds) VALUES (?, ?, ?, ?, ?)"
         return self.db.execute(sql, (self.now, person, method, seen, seconds)).lastrowid
 
     def event(self, kind: str, person: int | None = None, **detail: Any) -> None:
-        """Write down that something happened, and apply it."""
+        """Record an event and apply it."""
         self.add(Event(0, self.now, kind, person, detail))
 
 
@@ -442,14 +442,14 @@ class Board:
         return counted and answer.chosen is not None and not self.people[answer.person].excluded
 
     def _count(self, question: Question) -> None:
-        """Count the votes on a question, and put it where it belongs then."""
+        """Count the votes on a question, then put it on or off the shelf."""
         voters = (a for a in question.votes.values() if not self.people[a.person].excluded)
         rule = self.config.votes if question.purpose == "main" else "1"
         question.wanted = votes_wanted(rule, map(question.vote, voters))
         self._shelve(question)
 
     def _shelve(self, question: Question) -> None:
-        """Put a question where a person who needs one finds it, or take it away."""
+        """Put a question on the shelf of those that can be handed out, or take it off."""
         real = question.purpose in ("main", "extra")
         if not real and question.purpose != "holdout":
             return
@@ -467,14 +467,14 @@ class Board:
             shelf.pop(question.id, None)
 
     def _give(self, person: Participant, question: Question, change: int) -> None:
-        """A person was given a question, or it was taken back unanswered."""
+        """Note that a person got a question (1), or gave it back unanswered (−1)."""
         person.given[question.purpose] += change
         person.seen[question.fact] += change
         if not person.seen[question.fact]:
             del person.seen[question.fact]
 
     def _release(self, lease: Lease) -> None:
-        """Take a question out of a person's hands."""
+        """End a lease."""
         if not lease.live:
             return
         lease.live = False

@@ -1,4 +1,4 @@
-"""Keeps questions in stock and the map up to date, by two processes that compute.
+"""Keeps questions ready and the map up to date, by two processes that compute.
 
 The stock is two questions for each person who is here, or what people answered while the last batch
 was being chosen, whichever is more. Until a worker that failed works again, people get further
@@ -95,7 +95,7 @@ class Conductor:
 
 
 class _Loop(threading.Thread):
-    """Has a worker process do what is `due`, one job after the other.
+    """Gives a worker process the jobs that are `due`, one after the other.
 
     `keep` takes a job and its reply, and says whether that brought something.
     """
@@ -144,7 +144,7 @@ class _Loop(threading.Thread):
                 self._news.wait_for(lambda: self._stopped, pause)
 
     def close(self) -> None:
-        """End it; what it was doing is of no use any more."""
+        """End the thread and its process; an unfinished job is dropped."""
         with self._news:
             self._stopped = True
             self._news.notify_all()
@@ -155,7 +155,7 @@ class _Loop(threading.Thread):
         self.join(timeout=5)
 
     def ask(self, job: Job) -> dict[str, Any]:
-        """Have the process do one job."""
+        """Give the process one job, and return its reply."""
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
                 self._command,

@@ -1,4 +1,4 @@
-"""What a researcher brings: things to compare, questions to ask, answers that were given before.
+"""What a researcher brings: things to compare, questions to ask, earlier answers.
 
 A file is taken only when its name, its first bytes and, for pictures, a full decoding agree. TIFF,
 which browsers do not show, becomes PNG. A drawing (SVG) is stored as it is, since the headers of

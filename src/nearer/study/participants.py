@@ -1,4 +1,4 @@
-"""What a participant's page calls, and what it gets back: stage, questions in hand, code.
+"""What a participant's page calls, and the replies: stage, leased questions, code.
 
 A person is known by a token that the page keeps and sends with every call; cookies are not used,
 so no other site can act in a person's name. Sending an answer again changes nothing.
@@ -112,7 +112,7 @@ async def join(request: Request, study: Here, body: Join) -> JSONResponse:
 async def _change(
     study: Study, me: int, change: Callable[[Ledger], dict[str, Any] | None]
 ) -> JSONResponse:
-    """Make a change; where the person stands then."""
+    """Make a change, and return the person's stage and questions after it."""
 
     def then(ledger: Ledger) -> dict[str, Any]:
         more = change(ledger) or {}
@@ -123,7 +123,7 @@ async def _change(
 
 @router.get("/me")
 async def me(study: Here, me: Me) -> JSONResponse:
-    """Where I stand, with the questions in my hands."""
+    """My stage, with the questions that are leased to me."""
     return await _change(study, me, lambda _: None)
 
 
@@ -190,7 +190,7 @@ async def withdraw(study: Here, me: Me) -> dict[str, int]:
 
 
 def _standing(study: Study, ledger: Ledger, number: int) -> dict[str, Any]:
-    """Where a person stands. Runs in the writer's thread, after what was just stored."""
+    """A person's stage and questions, computed in the writer's thread after a change."""
     board, tokens = ledger.board, study.tokens
     asked = actions.stage(ledger, number)[0] == "trials"
     trials = actions.hand_out(ledger, number) if asked else []

@@ -121,7 +121,7 @@ def new_study(
 
 @contextmanager
 def _drafted(path: Path) -> Iterator[Path]:
-    """A name beside a file to make a database under; it takes the file's place when it is whole."""
+    """A temporary name for a new database, which takes the file's place when it is complete."""
     if path.exists():
         raise InvalidInput(f"{path}: exists already; choose another name or delete it")
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
@@ -211,7 +211,7 @@ class Store:
         self._thread.start()
 
     def submit(self, change: Change[T]) -> Future[T]:
-        """Have a change made; the future is done when it is on the disk, or refused."""
+        """Queue a change; the future is done when the change is on the disk, or refused."""
         future: Future[T] = Future()
         if not self._thread.is_alive():
             future.set_exception(StoreTrouble(f"{self.path.name} is closed"))
@@ -220,11 +220,11 @@ class Store:
         return future
 
     def write(self, change: Change[T]) -> T:
-        """Have a change made and wait for it."""
+        """Make a change and wait for it."""
         return self.submit(change).result()
 
     def watch(self, watcher: Callable[[Board], None]) -> None:
-        """Have something look at the board after every commit, in the writer's thread."""
+        """Call a function with the board after every commit, in the writer's thread."""
         self._watchers.append(watcher)
 
     def close(self) -> None:

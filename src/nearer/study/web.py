@@ -49,7 +49,7 @@ class Study:
         self._tokens: ItemTokens | None = None
 
     async def write(self, change: Change[T]) -> T:
-        """Have a change made and wait for it, without holding others up."""
+        """Make a change and wait for it, while other requests are served."""
         return await asyncio.wrap_future(self.store.submit(change))
 
     @property
@@ -59,7 +59,7 @@ class Study:
 
     @property
     def tokens(self) -> ItemTokens:
-        """How the items look from outside."""
+        """The items as participants see them."""
         items, names = self.facts.items, self.facts.config.show_names
         found = self._tokens
         if found is None or found.items is not items or found.names != names:
@@ -87,10 +87,9 @@ Here = Annotated[Study, Depends(current)]
 
 
 class Media:
-    """The files of a study on their way to people.
+    """The media files of a study, copied to a temporary folder from which they are sent.
 
-    A slow reader of the study's file would keep its log from being emptied, so each is copied once
-    into a folder that is gone with the server.
+    Long reads of the study's file would keep its log from being emptied.
     """
 
     def __init__(self, store: Store) -> None:
@@ -113,12 +112,12 @@ class Media:
         return path, self._mime[sha]
 
     def close(self) -> None:
-        """Give the disk back."""
+        """Delete the folder of copies."""
         self._folder.cleanup()
 
 
 class ItemTokens:
-    """How an item looks from outside: under one number as the query, under another as a choice.
+    """Items as participants see them: one number as the query, another as a choice.
 
     In a catch trial one of the choices is the query itself, so that a program could tell it without
     looking. So every item has two tokens, each with a number and a media address of its own that
@@ -213,5 +212,5 @@ def same_site(request: Request) -> None:
 
 
 def address_of(request: Request) -> str:
-    """Where a request comes from, as far as limits go."""
+    """The network that a request comes from, for which limits count."""
     return network_of(request.client.host if request.client else "")

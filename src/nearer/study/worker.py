@@ -139,7 +139,7 @@ def draw_map(
     seed: int = 0,
     holdout: Objects | None = None,
 ) -> dict[str, Any] | None:
-    """What the dashboard shows; None while there are too few answers."""
+    """The map that the dashboard shows; None while there are too few answers."""
     began = time.perf_counter()
     with warnings.catch_warnings():  # the accuracy is shown; that it begins at chance is no news
         warnings.simplefilter("ignore", AnswersWarning)
