@@ -87,9 +87,10 @@ def test_demo(call, tmp_path):
         (["embed", "3dgmm", "--method", "basis", "--budget", "100"], "raise the budget"),
         (["embed", "two.csv"], "at least 3"),
         (["embed", "ragged.csv"], "line 2"),
+        (["embed", "noise.npy"], "Error: noise.npy: is not a NumPy file"),
         (["embed", "nan.csv"], "nan"),
         (["embed", "3dgmm", "--out", "file"], "--out file"),
-        (["embed", ""], "'' is neither a file"),
+        (["embed", ""], "'': is no path of a file"),
         (["fit", ""], "'': is no path of a file"),
         (["embed"], "Missing argument"),
         (["frobnicate"], "No such command"),
@@ -99,6 +100,7 @@ def test_refusals_are_one_message_and_exit_code_two(call, tmp_path, arguments, m
     (tmp_path / "two.csv").write_text("1,2\n3,4\n")
     (tmp_path / "ragged.csv").write_text("1,2\n3\n4,5\n")
     (tmp_path / "nan.csv").write_text("1,2\n3,nan\n4,5\n")
+    (tmp_path / "noise.npy").write_bytes(b"\x07" * 99)
     (tmp_path / "file").write_text("a file, not a folder")
     result = call(*arguments)
     assert result.exit_code == 2

@@ -106,6 +106,8 @@ def test_objects_that_are_sounds_are_drawn_by_name(call, tmp_path):
     ("text", "options", "message"),
     [
         (None, [], "none.csv"),
+        (None, ["--tol", "nan"], "nan is no finite number"),
+        (None, ["--picture-size", "inf"], "inf is no finite number"),
         (None, ["--dim", "two"], "--dim two: must be auto"),  # before the file is looked for
         ("head,winner,loser\n0,1\n", [], "line 2"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "0"], "--dim 0"),

@@ -145,6 +145,12 @@ def test_a_study_that_is_not_there_ends_with_two(tmp_path, command):
     assert "there is no such study" in result.output
 
 
+def test_a_prefix_that_is_no_path_of_an_address_is_refused(answered):
+    for prefix in ("a b", "ü", "x?y", "<x>"):
+        result = run("serve", answered, "--prefix", prefix)
+        assert (result.exit_code, f"--prefix /{prefix}" in result.output) == (2, True)
+
+
 def test_status(answered):
     said = good("status", answered, "--people")
     assert "is running" in said
@@ -289,6 +295,8 @@ def test_a_study_that_ends_before_its_answers_are_there_ends_the_simulation(tmp_
     [
         (["--error", "0.5"], "0.5 is not in the range 0<=x<0.5"),
         (["--dropout", "2"], "2.0 is not in the range 0<=x<=1"),
+        (["--error", "nan"], "nan is no finite number"),
+        (["--seconds", "nan"], "nan is no finite number"),
         (["--seconds", "-1"], "-1.0 is not in the range 0<=x"),
     ],
 )

@@ -140,11 +140,9 @@ class RecordedOracle:
         agreed = self._memory.recall(rows)[0]
         if not agreed.all():
             head, near, far = rows[np.argmin(agreed)].tolist()
-            raise ContradictoryAnswers(
-                f"{int((~agreed).sum())} of {len(rows)} triplets contradict an earlier one, the "
-                f"first is (head={head}, near={near}, far={far}): keep one answer a question, or "
-                "fit the triplets instead"
-            )
+            what = f"{int((~agreed).sum())} of {len(rows)} triplets contradict an earlier one"
+            rule = "keep one answer a question, or fit the triplets instead"
+            raise ContradictoryAnswers(f"{what}, (head, near, far) = {(head, near, far)}: {rule}")
 
     def __call__(self, questions: Questions) -> Answers:
         """The recorded answers."""

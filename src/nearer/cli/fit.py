@@ -71,7 +71,7 @@ def _dimension(_: Any, __: Any, dim: str) -> int | str:
 _methods = click.Choice(["auto", "noisy", "soe", "ckl", "gnmds", "ste", "tste"])
 _kinds = click.Choice(["auto", "triplets", "answers", "odd-one-out", "most-central"])
 _devices = click.Choice(["auto", "cpu", "cuda"])
-_above_0 = click.FloatRange(min=0, min_open=True)
+_above_0 = output.Number(min=0, min_open=True)
 
 
 @click.command("fit", cls=_AsTyped)

@@ -6,6 +6,7 @@ line. Text, but not JSON or CSV, is therefore shown with control characters writ
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
@@ -28,6 +29,17 @@ if TYPE_CHECKING:
 INTERRUPTED = "interrupted.npz"
 # control characters except the tab and the end of a line, and halves of characters
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+class Number(click.FloatRange):
+    """A number in a range; nan is in none, and no number of anything is infinite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number, or an error that says what is wrong with it."""
+        if not math.isfinite(number := super().convert(value, param, ctx)):
+            self.fail(f"{value} is no finite number", param, ctx)
+        return number
+
 
 option = partial(click.option, show_default=True)
 seed_option = click.option("--seed", type=click.IntRange(min=0), help="Makes it repeatable.")

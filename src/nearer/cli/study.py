@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import tempfile
 import time
@@ -16,7 +17,7 @@ import jinja2
 
 from nearer.checks import amount
 from nearer.cli import output
-from nearer.cli.output import GivenPath, json_option, option, say, show
+from nearer.cli.output import GivenPath, Number, json_option, option, say, show
 from nearer.errors import InvalidInput
 from nearer.files import json_text, write_bytes
 from nearer.study import actions, items, store
@@ -25,8 +26,7 @@ from nearer.study.config import Config, parse_yaml, read_yaml
 
 _file = GivenPath(dir_okay=False)
 _out = click.option("--out", type=_file, help="CSV; without it, standard output.")
-_ERROR, _SHARE = click.FloatRange(0, 0.5, max_open=True), click.FloatRange(0, 1)
-_SECONDS = click.FloatRange(0, 1e6)
+_ERROR, _SHARE, _SECONDS = Number(0, 0.5, max_open=True), Number(0, 1), Number(0, 1e6)
 _EXPORTS = click.Choice(["triplets", "answers", "salmon", "triplettools", "replies"])
 
 
@@ -80,6 +80,8 @@ def serve(
     from nearer.study.web import Study
 
     prefix = "/" + prefix.strip("/") if prefix.strip("/") else ""
+    if not re.fullmatch(r"[\w/.~-]*", prefix, re.ASCII):
+        raise InvalidInput(f"--prefix {prefix}: must be a path of letters, digits, - . _ and ~")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.create_server((host, port), family=family)

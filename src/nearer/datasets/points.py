@@ -102,8 +102,9 @@ def _read(path: Path, names: str) -> NamedPoints:
     used = [column for name, column in columns.items() if name not in (*texts, apart)]
     if not used and not is_array:
         raise InvalidInput(f"{path}: has no column of numbers")
+    read = _array(path) if is_array else np.stack(used, axis=1)
     try:
-        points: Points = as_points(_array(path) if is_array else np.stack(used, axis=1))
+        points: Points = as_points(read)
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
     called = None

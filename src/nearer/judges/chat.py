@@ -304,11 +304,10 @@ class ChatJudge:
         bad, calls = self._counts.n_malformed, self._counts.n_calls
         if bad >= max(_UNREADABLE, calls / 2):
             said = reply.get("choices", reply) if isinstance(reply, dict) else reply
-            raise JudgeError(
-                f"{bad} of the {calls} replies of {self._where} are no answers, the last is "
-                f"{self._without_key(repr(said))[:300]}; mend question= or system=, or take "
-                "another model"
-            )
+            last = self._without_key(repr(said))[:300]
+            what = f"{bad} of the {calls} replies of {self._where} are no answers"
+            remedy = "mend question= or system=, or take another model"
+            raise JudgeError(f"{what}, the last is {last}; {remedy}")
 
     async def _post(self, body: dict[str, Any]) -> Any:
         """The reply to a request, which is repeated while the endpoint fails for a while."""
@@ -334,11 +333,9 @@ class ChatJudge:
         try:
             return await retrying(self._post_once, httpx, body)
         except _Unavailable as error:
-            raise JudgeError(
-                f"{self._where} gave no answer in {self._attempts} attempts (the last: {error}); "
-                "check the address, lower max_in_flight, or try later. With a journal nothing is "
-                "lost"
-            ) from None
+            what = f"gave no answer in {self._attempts} attempts (the last: {error})"
+            remedy = "check the address, lower max_in_flight, or try later; a journal loses nothing"
+            raise JudgeError(f"{self._where} {what}; {remedy}") from None
 
     async def _post_once(self, httpx: Any, body: dict[str, Any]) -> Any:
         url, data = f"{self._endpoint}/chat/completions", b""

@@ -201,11 +201,9 @@ def by_choice(
         if part not in _WORDS:
             raise InvalidInput(f"columns: {part!r} is no part; parts are {', '.join(_WORDS)}")
         if column not in (header if isinstance(column, str) else range(width)):
-            raise InvalidInput(
-                f"columns: {part}={column!r}, but the columns are "
-                f"{', '.join(header) or 'without names'}; use one of them or a position; "
-                f"positions run from 0 to {width - 1}"
-            )
+            there = ", ".join(header) or "without names"
+            rule = f"use one of them or a position; positions run from 0 to {width - 1}"
+            raise InvalidInput(f"columns: {part}={column!r}, but the columns are {there}; {rule}")
         parts[part] = _only(header, column) if isinstance(column, str) else column
     return parts
 

@@ -138,10 +138,8 @@ def read_trials(
 def _read(path: Any, options: Options) -> Triplets:
     table = load_table(path, ragged=options.drop_bad_rows)
     if table.has_header is False and (options.columns is not None or options.header is False):
-        raise InvalidInput(
-            f"{table.name}: has no header and no columns by name; columns= and header= (--columns, "
-            "--no-header) are for tables, leave them out"
-        )
+        rule = "columns= and header= (--columns, --no-header) are for tables, leave them out"
+        raise InvalidInput(f"{table.name}: has no header and no columns by name; {rule}")
     if table.object_names is not None and options.labels is None:
         options = replace(options, objects="numbers", labels=table.object_names)
     table, parts, form = layout(table, options)

@@ -291,11 +291,9 @@ def _json(name: str, text: str) -> Table:
             json.dumps([found, names], ensure_ascii=False).encode()
     records = [record for _, record in found]
     if strange := [record for record in records if not isinstance(record, dict)]:
-        raise InvalidInput(
-            f"{name}: holds {json.dumps(strange[0])[:40]} where records are needed, JSON objects "
-            f"with named fields: {'; or '.join(map(', '.join, SCREENS))}; or write "
-            "head,winner,loser as a table, .csv"
-        )
+        forms = "; or ".join(map(", ".join, SCREENS))
+        rule = f"where records are needed, JSON objects with fields {forms}; or write a .csv"
+        raise InvalidInput(f"{name}: holds {json.dumps(strange[0])[:40]} {rule}")
     if not records:
         raise InvalidInput(f"{name}: holds no records; it needs at least one answer")
     lines = [line for line, _ in found] if unit == "line" else range(1, len(found) + 1)
