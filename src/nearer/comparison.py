@@ -37,7 +37,7 @@ from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import fit_posterior, log_posterior
-from nearer.metrics import Procrustes, procrustes
+from nearer.metrics import Procrustes, best_motions, procrustes
 from nearer.questions import Floats
 from nearer.shown import Shown
 
@@ -427,7 +427,7 @@ def _displaced(first: Floats, second: Floats) -> tuple[Procrustes, Floats, Float
     They come from draws of both maps, aligned by the objects that did not move.
     """
     n, width = first.shape[1], max(first.shape[2], second.shape[2])
-    first = np.pad(first, [(0, 0), (0, 0), (0, width - first.shape[2])])
+    first, second = (np.pad(X, [(0, 0), (0, 0), (0, width - X.shape[2])]) for X in (first, second))
     # the median change of an object's distances is small if it and most others stayed
     x, y = (cdist(X, X) for X in (first.mean(axis=0), second.mean(axis=0)))
     scale = np.median(x[y > 0] / y[y > 0])
@@ -449,8 +449,8 @@ def _displaced_from(
     """The same, assuming that these objects stayed."""
     motion = procrustes(first.mean(axis=0)[still], second.mean(axis=0)[still])
     mean = motion.move(second.mean(axis=0)) - first.mean(axis=0)
-    pairs = zip(first, second, strict=True)
-    away = np.array([procrustes(x[still], y[still]).move(y) - x for x, y in pairs])
+    scale, turn, centre, onto = best_motions(first[:, still], second[:, still])
+    away = scale[:, None, None] * (second - centre[:, None]) @ turn + onto[:, None] - first
     away -= away.mean(axis=0)  # aligning draws with draws shrinks them: only their scatter counts
     covariances = np.einsum("kni,knj->nij", away, away) / (len(away) - 1)
     squared = np.einsum("ni,nij,nj->n", mean, np.linalg.pinv(covariances), mean)

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import orthogonal_procrustes
 from scipy.special import stdtrit
 
 from nearer import checks
@@ -233,14 +232,20 @@ def procrustes(truth: ArrayLike, embedding: ArrayLike) -> Procrustes:
         raise InvalidInput(f"{len(x)} true points and {len(y)} embedded ones: must be as many")
     width = max(x.shape[1], y.shape[1])
     x, y = (np.pad(p, [(0, 0), (0, width - p.shape[1])]) for p in (x, y))
-    onto, centre = x.mean(axis=0), y.mean(axis=0)
-    x, y = x - onto, y - centre
-    turn, size = orthogonal_procrustes(y, x)
-    spread, total = float(np.vdot(y, y)), float(np.vdot(x, x))
-    scale = float(size) / spread if spread > 0 else 0.0
-    aligned = scale * y @ turn
-    left = float(np.vdot(x - aligned, x - aligned)) / total if total > 0 else 0.0
-    return Procrustes(aligned + onto, left, scale, turn, centre, onto)
+    scale, turn, centre, onto = best_motions(x, y)
+    aligned = scale * (y - centre) @ turn + onto
+    left, total = (float(np.square(x - z).sum()) for z in (aligned, onto))
+    disparity = left / total if total > 0 else 0.0
+    return Procrustes(aligned, disparity, float(scale), turn, centre, onto)
+
+
+def best_motions(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Scale, turn, centre and destination that lay y over x, ``(…, n, d)``, one of each a map."""
+    onto, centre = x.mean(axis=-2), y.mean(axis=-2)
+    x, y = x - onto[..., None, :], y - centre[..., None, :]
+    left, sizes, right = np.linalg.svd(np.swapaxes(y, -1, -2) @ x)  # Schönemann 1966
+    spread = np.square(y).sum(axis=(-2, -1))
+    return sizes.sum(axis=-1) / np.where(spread > 0, spread, 1.0), left @ right, centre, onto
 
 
 class _Heads:
