@@ -230,13 +230,11 @@ def procrustes(truth: ArrayLike, embedding: ArrayLike) -> Procrustes:
     x, y = as_points(truth), as_points(embedding)
     if len(x) != len(y):
         raise InvalidInput(f"{len(x)} true points and {len(y)} embedded ones: must be as many")
-    width = max(x.shape[1], y.shape[1])
-    x, y = (np.pad(p, [(0, 0), (0, width - p.shape[1])]) for p in (x, y))
+    x, y = (np.pad(p, [(0, 0), (0, max(x.shape[1], y.shape[1]) - p.shape[1])]) for p in (x, y))
     scale, turn, centre, onto = best_motions(x, y)
     aligned = scale * (y - centre) @ turn + onto
     left, total = (float(np.square(x - z).sum()) for z in (aligned, onto))
-    disparity = left / total if total > 0 else 0.0
-    return Procrustes(aligned, disparity, float(scale), turn, centre, onto)
+    return Procrustes(aligned, left / total if total else 0.0, float(scale), turn, centre, onto)
 
 
 def best_motions(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
