@@ -116,7 +116,7 @@ def test_texts_are_names(small, tmp_path):
 def test_bad_files_are_refused_with_one_message(small, tmp_path):
     rows = triplets(m=3000)
     strange = write(tmp_path / "strange.parquet", rows, ["x", "y", "z"])
-    with pytest.raises(InvalidInput, match=r"columns x, y, z make no triplets; needed are head"):
+    with pytest.raises(InvalidInput, match=r"columns x, y, z make no triplets of head"):
         as_source(strange)
     chosen = as_source(strange, {"head": "x", "near": "y", "far": "z"})
     assert store(chosen).n_rows == 3000
@@ -227,7 +227,7 @@ def test_the_dimension_comes_from_a_sample(small):
 
 def test_a_sample_that_tells_nothing_is_said(small, monkeypatch):
     monkeypatch.setattr(_fit, "MANY", 100)
-    with pytest.raises(InvalidInput, match=r"n_components='auto': .* do not tell"):
+    with pytest.raises(InvalidInput, match=r"n_components='auto': .* do not determine"):
         nearer.fit(triplets(), random_state=0)
 
 

@@ -206,7 +206,7 @@ def test_a_reply_that_drips_or_never_ends_is_given_up():
             ask(judge, some_questions(1))
     with StubServer(AT) as server:
         server.reply = lambda *_: (200, {"choices": "x" * 2_000_000})
-        with pytest.raises(JudgeError, match="more than 1,048,576 bytes"):
+        with pytest.raises(JudgeError, match="over 1,048,576 bytes"):
             ask(ChatJudge("m", endpoint=server.url, key=None), some_questions(1))
 
 

@@ -319,7 +319,7 @@ def test_nothing_is_dropped_silently(write):
         ("a,b,b\n0,1,2\n", {"columns": {"head": "a", "near": "b", "far": 2}}, "has b 2 times"),
         ("a,b,c\n0,1,2\n", {"columns": {"top": "a"}}, "'top' is no part"),
         ("a,b,c\n0,1,2\n", {"columns": {"head": "z"}}, "the columns are a, b, c"),
-        ("0,1,2\n", {"columns": {"head": 3}}, "positions run from 0 to 2"),
+        ("0,1,2\n", {"columns": {"head": 3}}, "a position from 0 to 2"),
         ("0,1,2\n", {"kind": "pairs"}, "kind='pairs': must be"),
         ("0,1,2\n", {"objects": "ids"}, "objects='ids': must be"),
         ("0,1,2\n", {"labels": ["a", "b", "a"]}, "label 'a' occurs twice"),

@@ -466,10 +466,8 @@ def _as_graph(neighbours: ArrayLike | Any) -> Any:
         graph = sparse.csr_array(lists, dtype=np.float64)
     else:
         if lists.ndim != 2 or not np.issubdtype(lists.dtype, np.integer) or lists.size == 0:
-            raise InvalidInput(
-                f"neighbours of shape {lists.shape} and type {lists.dtype}: must be (n, k) "
-                "objects, or a square adjacency matrix of zeros and ones"
-            )
+            rule = "must be (n, k) objects, or a square adjacency matrix of zeros and ones"
+            raise InvalidInput(f"neighbours of shape {lists.shape} and type {lists.dtype}: {rule}")
         n, k = lists.shape
         if lists.min() < 0 or lists.max() >= n:
             most = int(lists.max())

@@ -117,10 +117,9 @@ class Journal:
             self.header = {"format": FORMAT, **drawn, **now, "names": things}
             _create(self.path, self._db, self.header)
         elif differs := [text for name, text in self._differing(now) if name not in FREE]:
+            what = f"is the journal of another run: {'; '.join(differs)}"
             raise InvalidInput(
-                f"{self.path}: is the journal of another run: {'; '.join(differs)}, which changes "
-                "the questions. A budget, limits, workers and progress may change; make the call "
-                "it was begun with, or name another file"
+                f"{self.path}: {what}; repeat the call it began with, or name another file"
             )
         # The budgets of the run, each larger than the one before; None is no limit.
         budget, before = now.get("budget"), self.header.get("budgets", [])
@@ -143,11 +142,9 @@ class Journal:
         for row in before | asked if ended else before:
             if (old := before.get(row)) != (new := asked.get(row, "nothing")):
                 why = "".join(f", since {text}" for text in self._changed[:1])
-                raise InvalidInput(
-                    f"{self.path}: is the journal of another run: question {row} of round {number} "
-                    f"was {old} and is {new}{why}. Make the strategy from the seed and with the "
-                    "options it was begun with, or name another file"
-                )
+                what = f"question {row} of round {number} was {old} and is {new}{why}"
+                remedy = "make the strategy with its first seed and options, or name another file"
+                raise InvalidInput(f"{self.path}: is the journal of another run: {what}; {remedy}")
         rows = np.array([row for row, *_ in stored], dtype=np.int64)
         unsure = np.nan if questions.shape[1] == 3 else [np.nan] * (questions.shape[1] - 1)
         values = [unsure if answer is None else answer for _, _, answer, _ in stored]
@@ -166,10 +163,8 @@ class Journal:
                     rows = ((number, *ballot, stored) for ballot in call.ballots())
                     self._db.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
         except sqlite3.Error as error:
-            raise JournalError(
-                f"{self.path}: cannot be written ({error}); the answers before are safe in it. "
-                "Make room or mend the disk, then make the same call again"
-            ) from error
+            remedy = "the answers before are safe in it; make room, then repeat the call"
+            raise JournalError(f"{self.path}: cannot be written ({error}); {remedy}") from error
         self.spent += sum(call.cost for call in calls)
         self.calls += sum(call.tries for call in calls)
         self._length += sum(len(call.rows) for call in calls)
@@ -194,9 +189,8 @@ def _create(path: Path, db: sqlite3.Connection, header: Mapping[str, Any]) -> No
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode = WAL")
     except sqlite3.Error as error:
-        raise JournalError(
-            f"{path}: a journal cannot be begun there ({error}); nothing was asked"
-        ) from error
+        rule = f"a journal cannot be begun there ({error}); nothing was asked"
+        raise JournalError(f"{path}: {rule}") from error
 
 
 def _lock(path: Path) -> IO[bytes]:
@@ -206,13 +200,11 @@ def _lock(path: Path) -> IO[bytes]:
     try:
         return lock_file(path)
     except BlockingIOError as error:
-        raise InvalidInput(
-            f"{path}: another run is writing this journal; wait for it or name another file"
-        ) from error
+        rule = "another run is writing this journal; wait for it or name another file"
+        raise InvalidInput(f"{path}: {rule}") from error
     except OSError as error:
-        raise JournalError(
-            f"{path}: cannot be opened ({error.strerror}); the folder must exist and be writable"
-        ) from error
+        rule = f"cannot be opened ({error.strerror}); the folder must exist and be writable"
+        raise JournalError(f"{path}: {rule}") from error
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -231,9 +223,8 @@ def _connect(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA synchronous = FULL")
         is_other = _tables(db) and db.execute("PRAGMA application_id").fetchone() != (_MARK,)
     except sqlite3.OperationalError as error:
-        raise JournalError(
-            f"{path}: cannot be opened ({error}); the folder must exist and be writable"
-        ) from error
+        rule = f"cannot be opened ({error}); the folder must exist and be writable"
+        raise JournalError(f"{path}: {rule}") from error
     except sqlite3.DatabaseError as error:
         raise InvalidInput(f"{path}: is not a journal ({error}); name another file") from error
     if is_other:
@@ -252,9 +243,8 @@ def _header(path: Path, db: sqlite3.Connection) -> dict[str, Any]:
         stored = db.execute("SELECT key, value FROM header").fetchall() if _tables(db) else []
         header = {key: json.loads(value) for key, value in stored}
         if header.get("format") != FORMAT:
-            raise InvalidInput(
-                f"{path}: has journal format {header.get('format')}; this version reads {FORMAT}"
-            )
+            rule = f"has journal format {header.get('format')}; this version reads {FORMAT}"
+            raise InvalidInput(f"{path}: {rule}")
         names = db.execute("SELECT name FROM objects ORDER BY id").fetchall()
     return {**header, "names": [thing for (thing,) in names]}
 

@@ -83,10 +83,9 @@ class PointOracle:
             head, a, b = q.T
             bad |= (head == a) | (head == b) | (a == b)
         if bad.any():
-            raise InvalidInput(
-                f"question {np.argmax(bad)} is {q[np.argmax(bad)].tolist()}: it must be about "
-                f"different objects from 0 to {self.n_objects - 1}; mend what asks it"
-            )
+            what = f"question {np.argmax(bad)} is {q[np.argmax(bad)].tolist()}"
+            rule = f"its objects must differ and be from 0 to {self.n_objects - 1}"
+            raise InvalidInput(f"{what}: {rule}; mend what asks it")
         return q
 
     def _costs(self, questions: Questions) -> Floats:
@@ -150,10 +149,9 @@ class RecordedOracle:
         answers, known = self._memory.recall(questions)
         if not known.all():
             head, a, b = questions[np.argmin(known)].tolist()
-            raise MissingAnswer(
-                f"no answer is recorded for {int((~known).sum())} of {len(known)} questions, the "
-                f"first is (head={head}, a={a}, b={b}): ask only what .knows(questions) allows"
-            )
+            what = f"{int((~known).sum())} of {len(known)} questions have no recorded answer"
+            first = f"the first is (head={head}, a={a}, b={b})"
+            raise MissingAnswer(f"{what}, {first}: ask only what .knows(questions) allows")
         return answers
 
     def knows(self, questions: Questions) -> Answers:

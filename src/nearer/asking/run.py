@@ -202,10 +202,8 @@ def open_journal(
         elif isinstance(seed, int | np.integer):
             identity["seed"] = int(seed)
         else:
-            raise InvalidInput(
-                f"random_state is a {type(seed).__name__}: a journal must be able to begin again, "
-                "so it takes a whole number, or None to draw one"
-            )
+            rule = "a journal must be able to begin again; pass a whole number or None"
+            raise InvalidInput(f"random_state is a {type(seed).__name__}: {rule}")
     else:
         identity["method"] = getattr(strategy, "__name__", type(strategy).__name__)
     with closing(journal if isinstance(journal, Journal) else Journal(journal)) as book:
@@ -249,10 +247,8 @@ class Names:
         first: dict[Any, int] = {}
         for number, thing in enumerate(self.objects):
             if isinstance(thing, Hashable) and first.setdefault(thing, number) != number:
-                raise InvalidInput(
-                    f"objects {first[thing]} and {number} are both {thing!r}: each must be there "
-                    "once; list(dict.fromkeys(objects)) drops repeats"
-                )
+                what = f"objects {first[thing]} and {number} are both {thing!r}"
+                raise InvalidInput(f"{what}: each must differ; list(dict.fromkeys(objects))")
 
     @property
     def digest(self) -> str:
@@ -276,15 +272,12 @@ def as_names(objects: Any) -> tuple[int, Names | None]:
     if isinstance(objects, str | bytes) or not hasattr(objects, "__len__"):
         return checks.n_objects(objects), None
     if isinstance(objects, set | frozenset) or getattr(objects, "ndim", 1) != 1:
-        raise InvalidInput(
-            f"objects is a {type(objects).__name__}: list what the objects are, one for each, in "
-            "an order; of a table or a wider array pass one column"
-        )
+        rule = "must be a list, one for each object; of a table or wider array pass one column"
+        raise InvalidInput(f"objects is a {type(objects).__name__}: {rule}")
     things = objects.tolist() if hasattr(objects, "tolist") else list(objects)
     if len(things) < 3:
-        raise InvalidInput(
-            f"objects holds {len(things)}: at least 3 objects are needed, a head and 2 to compare"
-        )
+        rule = "at least 3 objects are needed, a head and 2 to compare"
+        raise InvalidInput(f"objects holds {len(things)}: {rule}")
     return len(things), Names(things)
 
 
@@ -474,9 +467,8 @@ class _Dispatcher:
         retry = how.get("retry", ())
         kinds = retry if isinstance(retry, tuple) else (retry,)
         if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
-            raise InvalidInput(
-                f"retry={retry!r}: must be exceptions, such as (ConnectionError, TimeoutError)"
-            )
+            rule = "must be exceptions, such as (ConnectionError, TimeoutError)"
+            raise InvalidInput(f"retry={retry!r}: {rule}")
         self._retry = kinds if how.get("timeout") is None else (*kinds, TimeoutError)
         self.n_comparisons = self.n_rounds = self.n_unsure = 0
 

@@ -91,11 +91,10 @@ def find(data: Entry) -> list[Path]:
     for file in data.files:
         path = locate(file)
         if path is None:
-            raise MissingData(
-                f"{data.name} is missing: put {file.name} ({data.source}; SHA-256 "
-                f"{file.sha256[:12]}…) into {' or '.join(map(str, folders()))}, or name its folder "
-                "in NEARER_DATA"
-            )
+            where = " or ".join(map(str, folders()))
+            what = f"{file.name} ({data.source}; SHA-256 {file.sha256[:12]}…)"
+            remedy = f"put {what} into {where}, or name its folder in NEARER_DATA"
+            raise MissingData(f"{data.name} is missing: {remedy}")
         if (digest := sha256(path)) != file.sha256:
             what = f"SHA-256 {digest[:12]}… is not {file.sha256[:12]}… of {data.name}"
             raise InvalidInput(f"{path}: {what}; remove it or get it again")

@@ -173,10 +173,8 @@ class ChatJudge:
         rule = "the name of an environment variable, or None"
         self._key = checks.one("key", key, str | None, rule)
         if key is not None and not self._secret():
-            raise JudgeError(
-                f"the environment variable {key} is not set: put the endpoint's key there, name "
-                "another variable with key=, or key=None where the endpoint needs none"
-            )
+            remedy = "put the key there, name another with key=, or key=None if none is needed"
+            raise JudgeError(f"the environment variable {key} is not set: {remedy}")
         self._endpoint, self._grades = endpoint.rstrip("/"), grades
         if not isinstance(price, tuple | list) or len(price) != 2:
             raise InvalidInput(f"price={price!r}: must be two numbers, for tokens in and out")
@@ -283,10 +281,8 @@ class ChatJudge:
         tokens: list[Any] = [used.get(name) for name in ("prompt_tokens", "completion_tokens")]
         if not all(isinstance(count, int) and 0 <= count <= sys.maxsize for count in tokens):
             if any(self._price):
-                raise JudgeError(
-                    f"{self._where} says usage={usage!r:.80}: prompt_tokens and completion_tokens "
-                    "must be whole numbers from 0, or the cost is not known; leave out price="
-                )
+                rule = "its two counts of tokens must be whole numbers from 0; leave out price="
+                raise JudgeError(f"{self._where} says usage={usage!r:.80}: {rule}")
             tokens = [0, 0]
         cost = (tokens[0] * self._price[0] + tokens[1] * self._price[1]) / 1e6
         self._counts.n_calls += 1
@@ -315,9 +311,8 @@ class ChatJudge:
             import httpx2 as httpx  # noqa: PLC0415 - of the extra nearer[llm]
             import tenacity  # noqa: PLC0415
         except ImportError as error:
-            raise InvalidInput(
-                f"language models need the package {error.name}: pip install 'nearer[llm]'"
-            ) from None
+            rule = "pip install 'nearer[llm]'"
+            raise InvalidInput(f"language models need the package {error.name}: {rule}") from None
         doubling = tenacity.wait_random_exponential(self._pause, max=_LONGEST_PAUSE)
 
         def wait(state: Any) -> float:
@@ -345,9 +340,9 @@ class ChatJudge:
                 async for part in reply.aiter_bytes():
                     data += part
                     if len(data) > _LONGEST_REPLY:
+                        remedy = "check the address, or lower max_tokens in options="
                         raise JudgeError(
-                            f"{self._where} replies with more than {_LONGEST_REPLY:,} bytes to a "
-                            "question; check the address, or lower max_tokens in options="
+                            f"{self._where} replies with over {_LONGEST_REPLY:,} bytes; {remedy}"
                         )
             if reply.status_code == 200:
                 return json.loads(data)
@@ -371,10 +366,8 @@ class ChatJudge:
         """The key, which must be fit for a header; a message of the client would repeat it."""
         secret = os.environ.get(self._key, "") if self._key else ""
         if not (secret.isascii() and secret.isprintable()) or " " in secret:
-            raise JudgeError(
-                f"the key in the environment variable {self._key} holds a blank, a line break or "
-                "another character that no key has; set it without, as in $(cat key.txt)"
-            )
+            rule = "holds a character that no key has; set it without, as in $(cat key.txt)"
+            raise JudgeError(f"the key in the environment variable {self._key} {rule}")
         return secret
 
     def _without_key(self, text: str) -> str:

@@ -84,9 +84,8 @@ class Inbox:
                 row = {"id": number, "head": head, "a": a, "b": b}
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
         except OSError as error:
-            raise JudgeError(
-                f"{self._out}: cannot be written ({error.strerror}); the folder must exist"
-            ) from error
+            rule = f"cannot be written ({error.strerror}); the folder must exist"
+            raise JudgeError(f"{self._out}: {rule}") from error
         return number
 
     def _read_answers(self) -> None:

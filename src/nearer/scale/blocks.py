@@ -126,15 +126,11 @@ def _three(
     """The names of the three columns, and those that are not used."""
     parts = by_name(header) if columns is None else by_choice(columns, header, len(header))
     if not set(_THREE) <= set(parts):
-        raise InvalidInput(
-            f"{path}: columns {', '.join(header) or 'none'} make no triplets; needed are head, "
-            "winner and loser. Rename them, or say which is which: --columns head=…,near=…,far=…"
-        )
+        what = f"columns {', '.join(header) or 'none'} make no triplets of head, winner and loser"
+        raise InvalidInput(f"{path}: {what}; say which is which: --columns head=…,near=…,far=…")
     if "weight" in parts:
-        raise InvalidInput(
-            f"{path}: column {header[parts['weight']]!r} holds weights, which answers read in "
-            "blocks cannot have; leave the column out, or repeat rows"
-        )
+        rule = "which answers read in blocks cannot have; leave the column out, or repeat rows"
+        raise InvalidInput(f"{path}: column {header[parts['weight']]!r} holds weights, {rule}")
     three = [header[parts[part]] for part in _THREE]
     return three, tuple(name for name in header if name not in three)
 
@@ -213,10 +209,9 @@ def store(
             n, names, new = _numbered(ids, n_objects, renumber, source.names)
             held, sample, n_seen = _arranged(file, new, counts, share[1], sampled)
         except OSError as error:
-            raise InvalidInput(
-                f"{source.where}: cannot be kept in {tempfile.gettempdir()} ({error.strerror}); 12 "
-                "bytes a row are needed: set TMPDIR to a folder with room"
-            ) from error
+            what = f"cannot be kept in {tempfile.gettempdir()} ({error.strerror})"
+            rule = "12 bytes a row are needed: set TMPDIR to a folder with room"
+            raise InvalidInput(f"{source.where}: {what}; {rule}") from error
         until_done.pop_all()  # the file stays open
     return Stored(file, n, names, int(counts.sum()), n_seen, held, sample, source.unread)
 
@@ -244,9 +239,8 @@ def _written(
                 file.write(rows.tobytes())
             n_parts += 1
     if not n_parts:
-        raise InvalidInput(
-            f"{source.where}: there are no rows; (m, 3) rows (head, near, far) are needed"
-        )
+        rule = "there are no rows; (m, 3) rows (head, near, far) are needed"
+        raise InvalidInput(f"{source.where}: {rule}")
     file.flush()
     return ids, counts
 

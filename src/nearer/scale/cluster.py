@@ -23,9 +23,8 @@ def scheduler(address: str | None) -> Iterator[Any]:
         from distributed import Client  # noqa: PLC0415 - an extra
         from joblib import parallel_config  # noqa: PLC0415
     except ImportError as error:
-        raise InvalidInput(
-            f"--scheduler {address}: needs Dask ({error}); install nearer[dask], or leave it out"
-        ) from error
+        rule = f"needs Dask ({error}); install nearer[dask], or leave it out"
+        raise InvalidInput(f"--scheduler {address}: {rule}") from error
     client = _connect(Client, address)
     lost, over = list[str](), threading.Event()
     watch = threading.Thread(target=_watch, args=(client, lost, over), daemon=True)
@@ -36,10 +35,8 @@ def scheduler(address: str | None) -> Iterator[Any]:
     except (Exception, KeyboardInterrupt) as error:
         if not lost:
             raise
-        raise InvalidInput(
-            f"--scheduler {address}: the worker at {lost[0]} died, often for want of memory; "
-            "start workers with more of it, and run the same command again"
-        ) from error
+        rule = f"the worker at {lost[0]} died; give workers more memory and run it again"
+        raise InvalidInput(f"--scheduler {address}: {rule}") from error
     finally:
         over.set()
         watch.join()
@@ -57,17 +54,14 @@ def _connect(client: Any, address: str) -> Any:
     try:
         connected = Connected(address, timeout=_SECONDS, set_as_default=False)
     except (OSError, ValueError, MemoryError) as error:  # other servers may send absurd lengths
-        raise InvalidInput(
-            f"--scheduler {address}: no Dask scheduler answers there; start one with `dask "
-            "scheduler`, which prints its address, or leave the option out"
-        ) from error
+        rule = "no Dask scheduler answers there; `dask scheduler` starts one and prints its address"
+        raise InvalidInput(f"--scheduler {address}: {rule}") from error
     try:
         connected.wait_for_workers(1, timeout=_SECONDS)
     except TimeoutError as error:
         connected.close()
-        raise InvalidInput(
-            f"--scheduler {address}: it has no workers; start some with `dask worker {address}`"
-        ) from error
+        rule = f"it has no workers; start some with `dask worker {address}`"
+        raise InvalidInput(f"--scheduler {address}: {rule}") from error
     return connected
 
 

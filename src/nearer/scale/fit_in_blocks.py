@@ -138,10 +138,8 @@ def _dimension(answers: Stored, goal: Goal, rng: np.random.Generator) -> Dimensi
     """How many dimensions a sample of the answers needs."""
     rows, n = answers.sample, answers.n_objects
     if len(rows) < min(FEWEST * EXTRA * n, answers.n_rows // 2):
-        raise InvalidInput(
-            f"n_components='auto': {len(rows):,} answers, as many as are sampled, do not tell the "
-            f"dimension of {n:,} objects; say it, n_components=… or --dim …"
-        )
+        what = f"{len(rows):,} sampled answers do not determine the dimension of {n:,} objects"
+        raise InvalidInput(f"n_components='auto': {what}; give n_components=… or --dim …")
     size = max(SETTLED, ENOUGH * EXTRA * n)
     if len(rows) > size:
         rows = rows[np.sort(rng.choice(len(rows), size, replace=False))]

@@ -259,11 +259,9 @@ def _check_gpus(device: str, gpus: int) -> None:
     """Refuse processes that would share a GPU: NCCL would wait for ever."""
     here = int(os.environ.get("LOCAL_WORLD_SIZE") or int(os.environ.get("LOCAL_RANK", "0")) + 1)
     if 0 < gpus < here:
-        raise InvalidInput(
-            f"--device {device}: {here} processes for {amount(gpus, 'GPU')} of this "
-            "machine, and each needs one of its own; start "
-            f"torchrun --nproc-per-node={gpus}, or take --device cpu"
-        )
+        what = f"{here} processes for {amount(gpus, 'GPU')} of this machine"
+        remedy = f"start torchrun --nproc-per-node={gpus}, or take --device cpu"
+        raise InvalidInput(f"--device {device}: {what}, and each needs its own; {remedy}")
 
 
 class _SharedPasses(Passes):

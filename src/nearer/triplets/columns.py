@@ -202,8 +202,8 @@ def by_choice(
             raise InvalidInput(f"columns: {part!r} is no part; parts are {', '.join(_WORDS)}")
         if column not in (header if isinstance(column, str) else range(width)):
             there = ", ".join(header) or "without names"
-            rule = f"use one of them or a position; positions run from 0 to {width - 1}"
-            raise InvalidInput(f"columns: {part}={column!r}, but the columns are {there}; {rule}")
+            what = f"columns: {part}={column!r}, but the columns are {there}"
+            raise InvalidInput(f"{what}; use one of them or a position from 0 to {width - 1}")
         parts[part] = _only(header, column) if isinstance(column, str) else column
     return parts
 
@@ -593,9 +593,8 @@ def _ranks(table: Table, screens: Sequence[Screen], width: int) -> tuple[Numbers
     """The place of each shown object among the chosen, and whether their order counts."""
     orders = {screen.ranked for screen in screens if len(screen.chosen) > 1}
     if len(orders) > 1:
-        raise InvalidInput(
-            f"{table.name}: some screens are ranked and some are not; write them to two files"
-        )
+        rule = "some screens are ranked and some are not; write them to two files"
+        raise InvalidInput(f"{table.name}: {rule}")
     ranked = orders == {True}
     places = np.zeros((len(screens), width), dtype=np.int64)
     for row, screen in enumerate(screens):

@@ -213,9 +213,8 @@ def _parquet(name: str, files: Sequence[Path]) -> Table:
             refuse_larger(file, 8 * opened.metadata.num_rows * opened.metadata.num_columns)
             frames.append(opened.read().to_pandas())
         if list(frames[-1].columns) != list(frames[0].columns):
-            raise InvalidInput(
-                f"{file}: has other columns than {files[0]}; all files of a folder need the same"
-            )
+            rule = f"has other columns than {files[0]}; all files of a folder need the same"
+            raise InvalidInput(f"{file}: {rule}")
     return _frame(name, pd.concat(frames, ignore_index=True))
 
 
@@ -266,9 +265,8 @@ def _rows(name: str, lines: Sequence[str], first: int, separator: str) -> dict[i
                 rows[number] = row
             number = first + reader.line_num + 1
     except csv.Error as error:
-        raise InvalidInput(
-            f"{name}, line {first + reader.line_num}: {error}; check the quotes"
-        ) from error
+        rule = f"{error}; check the quotes"
+        raise InvalidInput(f"{name}, line {first + reader.line_num}: {rule}") from error
     return rows
 
 
@@ -314,9 +312,8 @@ def _parsed(name: str, text: str) -> tuple[list[tuple[int, Any]], str]:
             values += [(number, json.loads(line))] if line.strip() else []
         except json.JSONDecodeError as here:
             at, what = (number, here.msg) if values else (whole.lineno, whole.msg)
-            raise InvalidInput(
-                f"{name}, line {at}: is no JSON ({what}); mend it, or get the file again"
-            ) from None
+            rule = f"is no JSON ({what}); mend it, or get the file again"
+            raise InvalidInput(f"{name}, line {at}: {rule}") from None
     return values, "line"
 
 
@@ -369,10 +366,8 @@ def _arrays(name: str, held: dict[str, Any]) -> Table:
         raise InvalidInput(f"{name}: holds {', '.join(held) or 'nothing'}; {rule}")
     rows = held[key]
     if rows.ndim != 2 or rows.shape[1] not in (3, 4) or rows.dtype.kind not in "iuf":
-        raise InvalidInput(
-            f"{name}: an array of shape {rows.shape} and type {rows.dtype}; it must hold whole "
-            "numbers, three a row (head, near, far), or four (head, a, b, answer)"
-        )
+        rule = "must be whole numbers in rows (head, near, far) or (head, a, b, answer)"
+        raise InvalidInput(f"{name}: {rows.dtype} of shape {rows.shape}: {rule}")
     columns: dict[Any, Any] = dict(enumerate(rows.T))
     for part, known in _BESIDE_ROWS.items():
         for beside in [k for k in known if k in held][:1]:
@@ -397,9 +392,8 @@ def _texts(name: str, part: str, values: Any) -> tuple[str, ...]:
         texts = tuple(v.decode() if isinstance(v, bytes) else str(v) for v in values.tolist())
         "".join(texts).encode()
     except (UnicodeDecodeError, UnicodeEncodeError) as error:
-        raise InvalidInput(
-            f"{name}: {part} cannot be written as UTF-8 ({error.reason}); save them as texts"
-        ) from error
+        rule = f"{part} cannot be written as UTF-8 ({error.reason}); save them as texts"
+        raise InvalidInput(f"{name}: {rule}") from error
     return texts
 
 
@@ -421,14 +415,11 @@ def _hdf5(name: str, data: bytes) -> Table:
                 raise InvalidInput(f"{name}: {away[0]} is in another file; save it in this one")
             held = {x.name.removeprefix("/"): x[()] for x in arrays}
     if missing := {"stimulus_set", "n_select", "is_ranked"} - set(held):
-        raise InvalidInput(
-            f"{name}: holds {', '.join(held) or 'nothing'}, and no {', '.join(sorted(missing))}; "
-            "psiz writes these for ranked observations up to version 0.4.1"
-        )
+        what = f"holds {', '.join(held) or 'nothing'}, and no {', '.join(sorted(missing))}"
+        raise InvalidInput(f"{name}: {what}, which psiz up to 0.4.1 writes for ranked observations")
     if held.get("mask_zero", False):
-        raise InvalidInput(
-            f"{name}: mask_zero is set, so 0 is no stimulus; save it with mask_zero=False"
-        )
+        rule = "mask_zero is set, so 0 is no stimulus; save it with mask_zero=False"
+        raise InvalidInput(f"{name}: {rule}")
     rows = np.asarray(held["stimulus_set"]).tolist()
     shown = [[x for x in row[1:] if x >= 0] for row in rows]
     columns = {

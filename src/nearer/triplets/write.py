@@ -145,15 +145,12 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
     suffixes, takes, content = _FORMS.get(name, ((), set(), _screens))
     if suffix not in suffixes:
         written = "; ".join(f"{name}: {', '.join(own)}" for name, (own, _, _) in _FORMS.items())
-        raise InvalidInput(
-            f"{os.fspath(path)}: cannot write {suffix or 'a file without suffix'} with form="
-            f"{form!r}; use .jsonl, which keeps everything, or one of form=: {written}"
-        )
+        what = f"cannot write {suffix or 'a file without suffix'} with form={form!r}"
+        remedy = f"use .jsonl, or one of form=: {written}"
+        raise InvalidInput(f"{os.fspath(path)}: {what}; {remedy}")
     if not takes & _are(trials):
-        raise InvalidInput(
-            f"trials of the task {trials.kind!r}: {name} takes {' and '.join(sorted(takes))}; use "
-            "another form, or write trials.triplets()[0] with write_triplets"
-        )
+        rule = f"{name} takes {' and '.join(sorted(takes))}; use another form, or write_triplets"
+        raise InvalidInput(f"trials of the task {trials.kind!r}: {rule}")
     if name != "screens" and trials.weights is not None:
         raise InvalidInput("weights: only the form 'screens' (.jsonl) has them; leave them out")
     write_bytes(path, _encoded(content(trials, suffix), suffix))
