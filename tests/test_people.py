@@ -111,6 +111,19 @@ def test_draws_are_wider_where_answers_depend_on_people():
     assert abs(found.details["expected_tau"] - again) < 0.08
 
 
+def test_what_is_expected_of_few_answers_comes_true():
+    more_sure, higher = [], []
+    for seed in range(6):
+        X, rows, who, further, _ = crowd(seed, 400)
+        found = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=seed)
+        p = found.predict_proba(further)[:, 1]
+        more_sure.append((np.maximum(p, 1 - p) - (p > 0.5)).mean())
+        tau = nearer.metrics.mean_kendall_tau(X, found.positions)
+        higher.append(found.details["expected_tau"] - tau)
+    assert abs(np.mean(more_sure)) < 0.01
+    assert abs(np.mean(higher)) < 0.03
+
+
 def test_exact_answers_of_several_people_are_predicted_for_others():
     questions = random_questions(15, 900, np.random.default_rng(0))
     exactly = nearer.PointOracle(np.random.default_rng(0).normal(size=(15, 2)))

@@ -212,9 +212,10 @@ class Belief:
     def expected_tau(self) -> float:
         """Kendall's τ of distances from a head that is expected of the positions; 0: a guess.
 
-        It assumes that the dimension is right; see `may_lack_dimensions`. If held-out answers
-        support a flatter curve than the fit's own, the positions are less certain by as much. If
-        they show lapses, which fits with the t curve leave out, each answer carries less.
+        It assumes that the dimension is right; see `may_lack_dimensions`. Positions are as certain
+        as in a map of the size that the curve of held-out answers gives, at most that of the next
+        wider prior, since the fit's prior is the smallest that predicts about as well. With the
+        curve's lapses each answer carries less.
         """
         return self.expected_tau_of(self.fit)
 
@@ -226,12 +227,10 @@ class Belief:
         if self.is_exact and self._predicted.size:
             some = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
             return self._predicted_tau(some)
-        if fit.noise.tail:
-            noise = replace(fit.noise, lapse=held.curve.lapse)
-            fit = replace(fit, covariances=covariances_at(fit.positions, self.answers, noise))
-        if between is not None:
-            fit = replace(fit, covariances=fit.covariances + between)
-        return expected_tau(fit, held.curve.sharpness)
+        scale = min(fit.curve.sharpness, heldout.STEP)
+        noise = replace(fit.noise, prior=scale * fit.noise.prior, lapse=fit.curve.lapse)
+        known = covariances_at(scale * fit.positions, self.answers, noise) / scale**2
+        return expected_tau(replace(fit, covariances=known + (0.0 if between is None else between)))
 
     def is_good_enough(self, quality: float) -> bool:
         """Whether Kendall's τ is expected to be `quality`, in a dimension that is probably right.

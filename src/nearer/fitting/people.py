@@ -39,7 +39,7 @@ from nearer.fitting.likelihood import (
 from nearer.fitting.posterior import QUESTIONS, Posterior
 from nearer.fitting.solver import minimise
 from nearer.metrics import procrustes
-from nearer.questions import Floats, Objects
+from nearer.questions import Floats, Objects, random_questions
 from nearer.trials import Task, Trials
 
 _SENSITIVITY = np.array([-2, -1, -0.5, -0.25, 0, 0.15, 0.3, 0.45, 0.6, 0.8, 1, 1.25, 1.6, 2, 3])
@@ -237,11 +237,13 @@ class Crowd:
         held = judged(self.answers, rows, predicted, self.noise, ())
         return replace(held, piece=np.unique(self.piece[rows], return_inverse=True)[1])
 
-    def leave_out_people(self, known: Predicted, rng: np.random.Generator) -> HeldOut:
-        """Predictions of answers of further people to further questions."""
+    def leave_out_people(
+        self, known: Predicted, rng: np.random.Generator
+    ) -> tuple[HeldOut, list[CrowdFit]]:
+        """Predictions of answers of further people to further questions, and by which fits."""
         parts = min(self.n_people, 2 * FOLDS)  # so that few people are missing at a time
         group = rng.permutation(self.n_people)[self.person] % parts
-        at, predicted, many = [], [], 0
+        fits, at, predicted, many = list[CrowdFit](), [], [], 0
         for j in range(parts):
             for k, start in enumerate(known.fits):
                 own = group == (k + j) % parts
@@ -250,12 +252,19 @@ class Crowd:
                     continue
                 seen = self.answers.part(np.flatnonzero((self.fold != k) & ~own))
                 fit, some = self.fit(seen, start, known.spread), self.answers.part(unseen)
+                fits.append(fit)
                 at.append(unseen)
                 predicted.append(self.predict(some, fit, np.zeros_like(fit.stretch)))
                 many += len(unseen)
             if many >= QUESTIONS:
                 break
-        return self._judged(np.concatenate(at), np.concatenate(predicted))
+        return self._judged(np.concatenate(at), np.concatenate(predicted)), fits
+
+    def margin(self, fits: Sequence[CrowdFit]) -> float:
+        """The mean size of the margins of random questions."""
+        questions = random_questions(self.n_objects, QUESTIONS, np.random.default_rng(0))
+        maps = (Posterior(fit.positions, fit.covariances, self.noise) for fit in fits)
+        return float(np.mean([np.abs(X.margins(questions)[0]) for X in maps]))
 
     def by_person(self, held: HeldOut) -> tuple[Floats, Floats]:
         """Right predictions and answers of each person, in answers to random questions."""
@@ -386,10 +395,14 @@ def learn_people(
     right[best.own.rows] = best.own.right
     logs = np.full(len(crowd.answers), np.nan)
     logs[best.own.rows] = best.own.log_likelihood
-    further = crowd.leave_out_people(best, rng) if several else best.alike
+    further, by = crowd.leave_out_people(best, rng) if several else (best.alike, best.fits)
+    # The prior shrinks a map of more answers less: curves are for margins as they were held out.
+    size = max(crowd.margin([done]), FLATTEST)
+    own, others = (crowd.margin(fits) / size for fits in (best.fits, by))
+    known["curve"] = Curve(others * further.curve.sharpness, further.curve.lapse)
     return PeopleFit(
-        posterior=replace(fit, **known, curve=further.curve),
-        curve=Curve(ratings.sharpness, best.own.curve.lapse),
+        posterior=replace(fit, **known),
+        curve=Curve(own * ratings.sharpness, best.own.curve.lapse),
         ratings=ratings,
         weights=np.exp(2 * done.stretch) if best.spread or differ == "weights" else None,
         gains=gains,

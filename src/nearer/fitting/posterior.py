@@ -192,7 +192,7 @@ def near_questions(X: Floats, count: int, rng: np.random.Generator) -> NDArray[n
     return np.asarray(np.column_stack([heads, pairs])[others], dtype=np.int64)
 
 
-def expected_tau(fit: Posterior, sharpness: float) -> float:
+def expected_tau(fit: Posterior, sharpness: float = 1.0) -> float:
     """Kendall's τ expected of positions; less where held-out answers ask for a flatter curve."""
     questions = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
     mean, variance = fit.margins(questions)
