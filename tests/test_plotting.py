@@ -167,7 +167,7 @@ def test_pictures_have_their_names_beside_them(tmp_path):
     for rectangle in written(ax).values():
         assert not any(overlap(rectangle, b.get_window_extent().extents, 3) for b in boxes)
     files[3].write_text("no picture")
-    with pytest.raises(InvalidInput, match=r"p3\.png: is no picture"):
+    with pytest.raises(InvalidInput, match=r"p3\.png: cannot be read as a picture"):
         plot_positions(points(10, 2), pictures=files)
 
 
@@ -197,7 +197,7 @@ def test_degenerate_positions_are_drawn():
         ({"colour": [1e308, -1e308] * 10}, "rescale numbers that are too large"),
         ({"colour": [0.5, 10**400] * 10}, "rescale numbers that are too large"),
         ({"pictures": [3] * 20}, "pictures: 3 is no path; give the path of an image file, or None"),
-        ({"pictures": ["gone.png"] * 20}, r"gone\.png: is no picture .* or None for an object"),
+        ({"pictures": ["gone.png"] * 20}, r"gone\.png: cannot be read as a picture .* or None for an object"),
         ({"labels": set(range(20))}, r"labels=\{0, 1.* must be a list, .* in their order"),
         ({"labels": dict.fromkeys(range(20))}, r"labels=\{0: .* must be a list"),
         ({"labels": np.array("x")}, r"labels=array.* must be a list"),

@@ -15,8 +15,7 @@ import copy
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -29,12 +28,15 @@ from scipy.sparse.csgraph import connected_components
 from nearer import checks
 from nearer.checks import amount
 from nearer.errors import InvalidInput
+from nearer.files import one_message
 from nearer.questions import Answers, Floats, Objects, Questions, Said, pack, unsure_rows
 from nearer.shown import Shown
 
 TASKS = ("near", "odd-one-out", "most-central", "pairs")
 _EACH = ("query", "shown", "chosen", "wanted", "people", "seconds", "weights")  # one a trial
 _WRITTEN = re.compile(r"((?P<ranked>rank )?(?P<k>\d+) of (?P<m>\d+))|odd-one-out( of (?P<n>\d+))?")
+_RULE = "objects must be whole numbers, one row a trial, seconds and weights numbers"
+_READ = one_message("arguments", "trials", _RULE)
 MOST_SORTED = 10_000_000  # answers; sorting more would take longer than a fit on a GPU
 
 
@@ -90,18 +92,6 @@ class Task:
         return self.kind == "near" and self.shown == 2
 
 
-@contextmanager
-def _one_message() -> Iterator[None]:
-    """Turn NumPy's errors about arguments that are not numbers into one message."""
-    try:
-        yield
-    except InvalidInput:
-        raise
-    except (TypeError, ValueError, IndexError, OverflowError) as error:
-        rule = "objects must be whole numbers, one row a trial, seconds and weights numbers"
-        raise InvalidInput(f"no trials can be made of this ({error}): {rule}") from error
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Trials(Shown):
     """Choices that people made, one row each.
@@ -148,7 +138,7 @@ class Trials(Shown):
     names: tuple[Any, ...] | None = None
     weights: Floats | None = None
 
-    @_one_message()
+    @_READ
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, TASKS)
         wanted: Any = self.wanted
@@ -168,7 +158,7 @@ class Trials(Shown):
     # --- ways to make them ----------------------------------------------------------------------
 
     @classmethod
-    @_one_message()
+    @_READ
     def near(
         cls,
         query: ArrayLike,
@@ -197,7 +187,7 @@ class Trials(Shown):
         return cls._alone("most-central", shown, central, also)
 
     @classmethod
-    @_one_message()
+    @_READ
     def pairs(cls, shown: ArrayLike, chosen: ArrayLike, **also: Any) -> Trials:
         """Rows (a, b, c, d, …) of pairs, and which of the pairs is most alike, counted from 0."""
         rows = np.asarray(shown, dtype=np.int64)
@@ -252,7 +242,7 @@ class Trials(Shown):
         return replace(first, **each)
 
     @classmethod
-    @_one_message()
+    @_READ
     def _alone(cls, kind: str, shown: ArrayLike, one: Any, also: dict[str, Any]) -> Trials:
         listed = [None if x is None else [x] for x in np.asarray(one, dtype=object).tolist()]
         rows, places = _rows(shown, listed, False)

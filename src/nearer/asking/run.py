@@ -275,10 +275,7 @@ def as_names(objects: Any) -> tuple[int, Names | None]:
         rule = "must be a list, one for each object; of a table or wider array pass one column"
         raise InvalidInput(f"objects is a {type(objects).__name__}: {rule}")
     things = objects.tolist() if hasattr(objects, "tolist") else list(objects)
-    if len(things) < 3:
-        rule = "at least 3 objects are needed, a head and 2 to compare"
-        raise InvalidInput(f"objects holds {len(things)}: {rule}")
-    return len(things), Names(things)
+    return checks.n_objects(len(things)), Names(things)
 
 
 def is_async(oracle: Any) -> bool:

@@ -23,7 +23,7 @@ from PIL import Image, ImageOps
 from nearer import checks
 from nearer.checks import as_points
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.files import content_suffix, write_bytes
+from nearer.files import content_suffix, one_message, write_bytes
 
 if TYPE_CHECKING:
     from nearer.plotting.maps import InteractiveMap
@@ -259,11 +259,8 @@ def read_thumbnail(file: str | os.PathLike[str], size: float) -> Image.Image:
     remedy = "give the path of an image file, or None for an object that has none"
     if not isinstance(file, str | os.PathLike):
         raise InvalidInput(f"pictures: {repr(file)[:60]} is no path; {remedy}")
-    try:
-        with Image.open(Path(file)) as picture:
-            picture.draft("RGB", (2 * pixels, 2 * pixels))  # a large photograph is read coarsely
-            small = ImageOps.exif_transpose(picture).convert("RGBA")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InvalidInput(f"{file}: is no picture that can be read: {error}; {remedy}") from error
+    with one_message(Path(file), "a picture", remedy), Image.open(Path(file)) as picture:
+        picture.draft("RGB", (2 * pixels, 2 * pixels))  # a large photograph is read coarsely
+        small = ImageOps.exif_transpose(picture).convert("RGBA")
     small.thumbnail((pixels, pixels))
     return small
