@@ -197,7 +197,10 @@ def test_degenerate_positions_are_drawn():
         ({"colour": [1e308, -1e308] * 10}, "rescale numbers that are too large"),
         ({"colour": [0.5, 10**400] * 10}, "rescale numbers that are too large"),
         ({"pictures": [3] * 20}, "pictures: 3 is no path; give the path of an image file, or None"),
-        ({"pictures": ["gone.png"] * 20}, r"gone\.png: cannot be read as a picture .* or None for an object"),
+        (
+            {"pictures": ["gone.png"] * 20},
+            r"gone\.png: cannot be read as a picture .* or None for an object",
+        ),
         ({"labels": set(range(20))}, r"labels=\{0, 1.* must be a list, .* in their order"),
         ({"labels": dict.fromkeys(range(20))}, r"labels=\{0: .* must be a list"),
         ({"labels": np.array("x")}, r"labels=array.* must be a list"),

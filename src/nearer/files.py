@@ -46,6 +46,9 @@ _NO_TEXT = {
     b"<html": ("a web page", "get the file that it shows or links to"),
 }
 _TEXT = "save the file as UTF-8 text"
+# Packages that are installed only with an extra.
+_EXTRAS = {"pyarrow": "parquet", "h5py": "hdf5", "httpx2": "llm", "tenacity": "llm"}
+_EXTRAS |= {"distributed": "dask", "torch": "gpu"}
 
 
 @contextmanager
@@ -57,9 +60,8 @@ def one_message(name: str | Path, what: str, remedy: str = "get it again") -> It
         raise
     except ImportError as error:
         package = str(error.name).partition(".")[0]
-        extras = {"pyarrow": "'nearer[parquet]'", "h5py": "'nearer[hdf5]'"}
-        remedy = f"pip install {extras.get(package, package)}"
-        raise InvalidInput(f"{name}: {what} needs {package}; {remedy}") from None
+        extra = f"'nearer[{_EXTRAS[package]}]'" if package in _EXTRAS else package
+        raise InvalidInput(f"{name}: {what} needs {package}; pip install {extra}") from None
     except Exception as error:
         raise InvalidInput(f"{name}: cannot be read as {what} ({error}); {remedy}") from error
 

@@ -27,6 +27,7 @@ from urllib.parse import urlsplit
 from nearer import checks
 from nearer.asking.protocol import OptionOrder, PricedAnswers, Shown
 from nearer.errors import InvalidInput, JudgeError
+from nearer.files import one_message
 
 _PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
@@ -307,12 +308,9 @@ class ChatJudge:
 
     async def _post(self, body: dict[str, Any]) -> Any:
         """The reply to a request, which is repeated while the endpoint fails for a while."""
-        try:
-            import httpx2 as httpx  # noqa: PLC0415 - of the extra nearer[llm]
+        with one_message(self._where, "a language model"):
+            import httpx2 as httpx  # noqa: PLC0415 - an extra
             import tenacity  # noqa: PLC0415
-        except ImportError as error:
-            rule = "pip install 'nearer[llm]'"
-            raise InvalidInput(f"language models need the package {error.name}: {rule}") from None
         doubling = tenacity.wait_random_exponential(self._pause, max=_LONGEST_PAUSE)
 
         def wait(state: Any) -> float:

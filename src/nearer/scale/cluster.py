@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from nearer.errors import InvalidInput
+from nearer.files import one_message
 
 _SECONDS = 10  # for an answer of the scheduler, and for workers to appear
 
@@ -19,12 +20,9 @@ def scheduler(address: str | None) -> Iterator[Any]:
     if address is None:
         yield None
         return
-    try:
+    with one_message(f"--scheduler {address}", "a Dask cluster"):
         from distributed import Client  # noqa: PLC0415 - an extra
         from joblib import parallel_config  # noqa: PLC0415
-    except ImportError as error:
-        rule = f"needs Dask ({error}); install nearer[dask], or leave it out"
-        raise InvalidInput(f"--scheduler {address}: {rule}") from error
     client = _connect(Client, address)
     lost, over = list[str](), threading.Event()
     watch = threading.Thread(target=_watch, args=(client, lost, over), daemon=True)

@@ -30,6 +30,7 @@ import numpy as np
 
 from nearer.checks import amount
 from nearer.errors import InvalidInput, WorkerDied
+from nearer.files import one_message
 from nearer.fitting.solver import Loss, Passes, using, violated, wants_gpu
 from nearer.questions import Floats
 from nearer.scale import blocks
@@ -120,12 +121,9 @@ class Processes:
     def __init__(self, device: str = "auto") -> None:
         if device == "cpu":
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # PyTorch has not looked yet: sums go by gloo
-        try:
+        with one_message(f"WORLD_SIZE={os.environ['WORLD_SIZE']}", "a fit by several processes"):
             import torch  # noqa: PLC0415 - an extra
             import torch.distributed as dist  # noqa: PLC0415
-        except ImportError as error:
-            what = f"WORLD_SIZE={os.environ['WORLD_SIZE']}: several processes need PyTorch"
-            raise InvalidInput(f"{what} ({error}); install nearer[gpu]") from error
         _check_gpus(device, torch.cuda.device_count())
         self._torch, self._dist = torch, dist
         self._passes: list[Any] = []  # over this process's own share, in the order of their making
