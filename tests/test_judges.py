@@ -121,7 +121,7 @@ def test_pictures_travel_by_path(tmp_path):
     pictures = [part["image_url"]["url"] for part in parts if part["type"] == "image_url"]
     assert len(pictures) == 3
     assert all(url.startswith("data:image/png;base64,") for url in pictures)
-    with pytest.raises(InvalidInput, match=r"none\.png: cannot be read"):
+    with pytest.raises(InvalidInput, match=r"none\.png: there is no such file"):
         judge.request([judge.option_order.show([*paths[:2], Path("none.png")])])
 
 

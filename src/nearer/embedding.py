@@ -31,7 +31,7 @@ from nearer.checks import amount
 from nearer.dimension import DimensionEstimate
 from nearer.distances import Distances
 from nearer.errors import AnswersWarning, InvalidInput
-from nearer.files import as_path, position_columns, read_numpy, write_bytes
+from nearer.files import as_path, data_url, position_columns, read_numpy, write_bytes
 from nearer.fitting.draws import draw_positions
 from nearer.fitting.heldout import Calibration
 from nearer.fitting.likelihood import Curve, Noise
@@ -351,7 +351,7 @@ class Embedding(Shown):
 
     def _repr_html_(self) -> str:
         """The map with a line below it, for notebooks."""
-        from nearer.plotting.canvas import as_png, data_url  # noqa: PLC0415 - a package above
+        from nearer.plotting.canvas import as_png  # noqa: PLC0415 - a package above this one
 
         line = escape(", ".join(self._summary()))
         picture = data_url(as_png(self.plot()), "image/png")

@@ -9,6 +9,7 @@ complete, so that an interrupted program leaves either the old file or the new o
 
 from __future__ import annotations
 
+import base64
 import bz2
 import codecs
 import csv
@@ -267,6 +268,11 @@ def _without_nan(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_nan(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def data_url(content: bytes, kind: str) -> str:
+    """A file as text that a page or a request can hold; `kind` is its media type."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def sha256(path: str | os.PathLike[str]) -> str:

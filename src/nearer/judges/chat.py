@@ -11,7 +11,6 @@ an endpoint repeats it in an error it is removed.
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import math
 import mimetypes
@@ -27,7 +26,7 @@ from urllib.parse import urlsplit
 from nearer import checks
 from nearer.asking.protocol import OptionOrder, PricedAnswers, Shown
 from nearer.errors import InvalidInput, JudgeError
-from nearer.files import one_message
+from nearer.files import data_url, one_message, read_bytes
 
 _PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 
@@ -508,9 +507,5 @@ def _part(part: str | Path) -> dict[str, Any]:
     """Words or a picture as a part of a message."""
     if isinstance(part, str):
         return {"type": "text", "text": part}
-    try:
-        data = base64.b64encode(part.read_bytes()).decode("ascii")
-    except OSError as error:
-        raise InvalidInput(f"{part}: cannot be read ({error.strerror}); check the path") from error
-    mime = mimetypes.guess_type(part.name)[0]
-    return {"type": "image_url", "image_url": {"url": f"data:{mime};base64,{data}"}}
+    url = data_url(read_bytes(part), mimetypes.guess_type(part.name)[0] or "")
+    return {"type": "image_url", "image_url": {"url": url}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import os
 import warnings
@@ -88,11 +87,6 @@ def as_picture(drawn: Axes | Figure, kind: str) -> bytes:
 def as_png(drawn: Axes | Figure) -> bytes:
     """A figure, or the one that holds some axes, as a PNG file: the same picture, the same file."""
     return as_picture(drawn, "png")
-
-
-def data_url(content: bytes, kind: str) -> str:
-    """A file as text that a page can hold; `kind` is its media type."""
-    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def save(drawn: Axes | Figure | InteractiveMap, path: str | os.PathLike[str]) -> None:

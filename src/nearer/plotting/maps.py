@@ -40,7 +40,7 @@ from scipy.spatial import cKDTree
 from scipy.stats import chi2
 
 from nearer import checks
-from nearer.files import json_text
+from nearer.files import data_url, json_text
 from nearer.plotting import canvas
 from nearer.plotting.canvas import COLOURS, GREY, MANY, PICTURE, Floats, MapInputs
 
@@ -461,7 +461,7 @@ def _embedded(file: str | os.PathLike[str] | None, size: float) -> str | None:
         return None
     sink = io.BytesIO()
     canvas.read_thumbnail(file, size).save(sink, "WEBP", quality=80)
-    return canvas.data_url(sink.getvalue(), "image/webp")
+    return data_url(sink.getvalue(), "image/webp")
 
 
 def _rounded(values: Floats | None) -> Any:

@@ -25,8 +25,8 @@ from nearer import __version__
 from nearer.checks import amount
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
-from nearer.files import content_suffix, write_bytes
-from nearer.plotting.canvas import MANY, as_picture, data_url
+from nearer.files import content_suffix, data_url, write_bytes
+from nearer.plotting.canvas import MANY, as_picture
 from nearer.plotting.maps import plot_positions
 from nearer.plotting.other_plots import plot_dimension, plot_people
 from nearer.trials import examine
