@@ -213,9 +213,8 @@ class Belief:
         """Kendall's τ of distances from a head that is expected of the positions; 0: a guess.
 
         It assumes that the dimension is right; see `may_lack_dimensions`. Positions are as certain
-        as in a map of the size that the curve of held-out answers gives, at most that of the next
-        wider prior, since the fit's prior is the smallest that predicts about as well. With the
-        curve's lapses each answer carries less.
+        as in a map of the size and the lapses that held-out answers ask for, at most that of the
+        next wider prior: the fit's is the smallest that predicts about as well.
         """
         return self.expected_tau_of(self.fit)
 

@@ -192,23 +192,20 @@ def bootstrap_covariances(
     triplets: NDArray[np.integer],
     refit: Callable[[Floats, Floats], Floats],
     *,
-    weights: Floats | None = None,
-    n_draws: int = 20,
+    weights: Floats,
+    n_draws: int,
     rng: np.random.Generator,
 ) -> Floats:
     """Covariance of each object's position, ``(n, d, d)``, from fits to answers drawn again.
 
     `refit` is called with new weights of the triplets and positions to start from.
     """
-    if n_draws < 2:
-        raise InvalidInput(f"n_draws={n_draws}: a spread needs at least 2")
     m = len(triplets)
-    base = np.ones(m) if weights is None else weights
     seeds = rng.integers(1 << 63, size=n_draws)
 
     def refitted(seed: int) -> Floats:
-        drawn = np.bincount(np.random.default_rng(seed).integers(m, size=m), minlength=m) * base
-        other = refit(drawn if drawn.any() else base, positions)
+        drawn = np.bincount(np.random.default_rng(seed).integers(m, size=m), minlength=m) * weights
+        other = refit(drawn if drawn.any() else weights, positions)
         return np.asarray(procrustes(positions, other).aligned[:, : positions.shape[1]])
 
     aligned = parallel_map(refitted, [(seed,) for seed in seeds.tolist()])

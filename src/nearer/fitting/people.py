@@ -6,12 +6,7 @@ are. The prior of a person's numbers is the mean of the posteriors of all and of
 anywhere on the grid (the mode under a Dirichlet prior, Laird 1978).
 
 *Pace.* Seconds are a + b·k + c·m: some to begin with, some for each of the k choices, some for each
-of the m objects looked at. The numbers are least squares over recorded times, each cut at half a
-minute, because people look away. The default was fitted to 9,904 screens of Wilber, Kwak and
-Belongie (2014), dishes of food, k of 1, 2, 4 and m of 2 to 16. It misses the mean of a task by
-0.8 s (root mean square over their twelve tasks) and by 1.5 s at most (``python -m benchmarks
-choices``). Odd-one-out screens were not among them: they are taken to last as long as choosing one
-of as many.
+of the m objects looked at; docs/questions.md says of which screens the default is.
 """
 
 from __future__ import annotations

@@ -196,6 +196,5 @@ def expected_tau(fit: Posterior, sharpness: float = 1.0) -> float:
     """Kendall's τ expected of positions; less where held-out answers ask for a flatter curve."""
     questions = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
     mean, variance = fit.margins(questions)
-    sure = min(1.0, sharpness)
-    right = ndtr(sure * np.abs(mean) / np.sqrt(np.maximum(variance, 1e-12)))
+    right = ndtr(min(1.0, sharpness) * np.abs(mean) / np.sqrt(np.maximum(variance, 1e-12)))
     return float(np.mean(2 * right - 1))
