@@ -243,7 +243,7 @@ def researched(server):
     """The study with answers of simulated people, and an account."""
     colours = np.c_[np.cos(2 * np.pi * HUES), np.sin(2 * np.pi * HUES)]  # what they look at
     crowd = Crowd(colours, error=0.12, seconds=0.01, dropout=0.1)
-    thread = threading.Thread(target=answer_all, args=(server.port, crowd, 6, 900))
+    thread = threading.Thread(target=answer_all, args=(server.port, crowd, 6, 450))
     thread.start()  # the browser's own loop runs in this thread
     thread.join()
     return {"used": False}
