@@ -28,6 +28,16 @@ def noisy():
     return nearer.fit(answers(flip=0.1), random_state=0)
 
 
+def test_the_seed_decides_what_is_drawn():
+    rows = answers(300, flip=0.1)
+    how = {"n_components": 2, "method": "ckl", "bootstrap": 3}
+    one, same, other = (
+        nearer.fit(rows, **how, random_state=seed).covariances for seed in (0, 0, 1)
+    )
+    assert np.array_equal(one, same)
+    assert not np.allclose(one, other)
+
+
 def test_a_noisy_fit_knows_everything(noisy):
     assert (noisy.dimension, noisy.chosen, noisy.details["method"]) == (2, False, "noisy")
     assert noisy.evidence[2]["probability"] > 0.7
