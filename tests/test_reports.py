@@ -193,6 +193,8 @@ def test_a_browser_shows_it(browser, people, tmp_path, size, scheme):
     page.goto(f"file://{tmp_path}/report.html")
     look(page, f"report-{size}-{scheme}")
     assert page.eval_on_selector_all("img", "all => all.every((i) => i.naturalWidth > 100)")
+    cut = "all => all.filter((box) => box.scrollHeight > box.clientHeight).length"
+    assert page.eval_on_selector_all(".scroll:not(.long)", cut) == 0, "a short table hides rows"
     assert page.faults == []
     page.context.close()
 
@@ -254,7 +256,7 @@ def test_methods_say_what_was_done(people, exact, asked, tmp_path):
     assert "nearer.embed(oracle, 30, noise=0, random_state=0)" in page
     assert "of the answers contradict the positions" in page
     page = words(written(people, tmp_path))
-    assert "than one map for all" in page
+    assert "compared with one map for all" in page
 
 
 def test_where_all_guess_nobody_is_cleared(tmp_path):
