@@ -99,7 +99,7 @@ def test_the_nearest_come_first_by_name(noisy, exact):
 
 def test_it_prints_in_a_line_and_shows_in_a_notebook(noisy):
     line = repr(noisy)
-    assert line.startswith("Embedding(20 objects, 2 dimensions, 800 comparisons, held-out")
+    assert line.startswith("Embedding(20 objects, 2 dimensions, 800 answers, held-out")
     assert "\n" not in line
     assert "not determined: 1 to 3" in repr(
         replace(noisy, determined=False, dimension_low=1, dimension_high=3)

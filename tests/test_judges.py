@@ -558,3 +558,19 @@ def test_a_file_of_answers_grows(tmp_path):
     out.write_text('{"id": 1}\n')
     with pytest.raises(InvalidInput, match=r"questions\.jsonl: the line .* must be a JSON object"):
         Inbox(out, back)
+
+
+@pytest.mark.parametrize(("price", "said"), [((1.0, 2.0), ", at a cost of 0.0"), ((0.0, 0.0), "")])
+def test_calls_and_money_are_forecast_before_they_are_spent(price, said, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal
+    with StubServer(AT) as server:
+        judge = ChatJudge("m", endpoint=server.url, key=None, price=price, together=5)
+        nearer.embed(judge, WORDS, budget=200, random_state=0)
+    first, _, rest = capsys.readouterr().err.partition("\n")
+    assert "expected: about 200 comparisons in 20 rounds, 40 calls" + said in first
+    assert "asking" in rest
+    if said:
+        forecast = float(first.rpartition(" ")[2])
+        assert abs(forecast / judge.report().cost - 1) < 0.2
+    else:
+        assert "cost" not in first

@@ -17,7 +17,7 @@ from nearer.algorithms.plan import forecast
 from nearer.asking.progress import asking_progress
 from nearer.asking.protocol import Oracle
 from nearer.asking.run import Dispatch, Names, as_names, refuse_unknown, run
-from nearer.checks import amount, as_called
+from nearer.checks import amount, as_called, money
 from nearer.embedding import Embedding, warn_of_chance
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.questions import random_questions
@@ -90,7 +90,7 @@ def embed(
     strategy = adaptive(n, **asked, keep_triplets=keep_triplets, random_state=random_state)
     line: AbstractContextManager[Any] = nullcontext(progress or None)
     if progress is True:
-        line = asking_progress("asking", _expected(n, names, asked, how))
+        line = asking_progress("asking", _expected(oracle, n, names, asked, how))
     with line as count:
         things = None if names is None else names.objects
         found = run(strategy, oracle, objects=things, journal=journal, progress=count, **how)
@@ -103,39 +103,41 @@ def embed(
     return replace(found, positions=positions, triplets=triplets, details=details)
 
 
-def _expected(n: int, names: Names | None, asked: Mapping[str, Any], how: Dispatch) -> str:
-    """The expected numbers of questions and rounds and the money, as text."""
+def _expected(
+    oracle: Any, n: int, names: Names | None, asked: Mapping[str, Any], how: Dispatch
+) -> str:
+    """The expected numbers of questions, rounds and calls, and the money, as text."""
     wrong = 0.0 if asked["noise"] == "auto" else asked["noise"]
     fixed = {"noise": wrong, "quality": asked["quality"], "budget": asked["budget"]}
     few, many = (forecast(n, min(d, n - 1), **fixed) for d in _DIMENSIONS)
     comparisons, rounds = zip(few, many, strict=True)
     text = f"expected: about {_span(*comparisons)} comparisons in {_span(*rounds)} rounds"
-    if (cost := how.get("cost")) is not None:
-        block = random_questions(n, how.get("block_size") or 1, np.random.default_rng(0))
+    size = how.get("block_size") or getattr(oracle, "block_size", 0)
+    if size:
+        text += f", {_span(*(-(-m // size) for m in comparisons))} calls"
+    if (cost := how.get("cost") or getattr(oracle, "expected_cost", None)) is not None:
+        block = random_questions(n, size or 1, np.random.default_rng(0))
         price = cost(block if names is None else names.tuples(block)) / len(block)
-        text += f", at a cost of {_span(*(price * m for m in comparisons), places=2)}"
+        costs = _span(*(price * m for m in comparisons), form=money)
+        text += f", at a cost of {costs}" if price else ""  # unknown without a model's price=
     if few == many:
         return text
     return text + ", if the objects differ in {} to {} dimensions".format(*_DIMENSIONS)
 
 
-def _span(low: float, high: float, *, places: int = 0) -> str:
-    return f"{low:,.{places}f}" + (f" to {high:,.{places}f}" if low < high else "")
+def _span(low: float, high: float, *, form: Callable[[float], str] = "{:,.0f}".format) -> str:
+    return form(low) + (f" to {form(high)}" if low < high else "")
 
 
 def _warn(found: Embedding, n_never: int) -> None:
     """Warn if positions are unknown: no question, no decided answer, or objects never asked."""
     problems = []
     if not found.n_comparisons:
-        problems.append(
-            "no question was asked, so no object has a position (NaN) and nothing is determined; a "
-            "larger budget places them"
-        )
+        what = "no question was asked, so no object has a position (NaN)"
+        problems.append(f"{what} and nothing is determined; a larger budget places them")
     elif found.details.get("n_decided") == 0:
-        problems.append(
-            f"{amount(found.n_comparisons, 'comparison')}, and no answer says which object is "
-            "nearer: the result is chance alone; look at what the oracle returns"
-        )
+        what = f"{amount(found.n_comparisons, 'answer')}, and none says which object is nearer"
+        problems.append(f"{what}: the result is chance alone; look at what the oracle returns")
     else:
         warn_of_chance(found, stacklevel=4)
     if found.n_comparisons and n_never:

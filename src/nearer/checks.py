@@ -125,10 +125,8 @@ def one_round(value: Any) -> NDArray[np.integer[Any]]:
 
 def text(name: str, value: Any) -> str:
     """A text that can be written down, without control characters; it may have several lines."""
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidInput(f"{name}={value!r:.60}: must be a text")
-    if found := UNREADABLE.search(value):
-        raise InvalidInput(f"{name} holds the control character {found[0]!r}; take it out")
+    if not isinstance(value, str) or not value.strip() or UNREADABLE.search(value):
+        raise InvalidInput(f"{name}={value!r:.60}: must be a text without control characters")
     return value
 
 
@@ -309,6 +307,11 @@ def one_each(name: str, value: ArrayLike, m: int, of: str = "triplets") -> Float
 def amount(n: int, noun: str, plural: str = "") -> str:
     """A number with its noun."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def money(value: float) -> str:
+    """An amount of money: cents, or the digits that matter of less than one."""
+    return f"{value:,.2f}" if value >= 1 else f"{value:.2g}"
 
 
 def as_called(

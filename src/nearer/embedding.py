@@ -361,7 +361,7 @@ class Embedding(Shown):
         d = amount(self.dimension, "dimension")
         if self.determined is False:
             d += f" (not determined: {self.dimension_low} to {self.dimension_high})"
-        parts = [amount(len(self.positions), "object"), d, amount(self.n_comparisons, "comparison")]
+        parts = [amount(len(self.positions), "object"), d, amount(self.n_comparisons, "answer")]
         if self.held_out is not None:
             parts.append(f"held-out accuracy {self.held_out.accuracy:.3f}")
         if len(self.never_asked):

@@ -117,10 +117,10 @@ class Journal:
             self.header = {"format": FORMAT, **drawn, **now, "names": things}
             _create(self.path, self._db, self.header)
         elif differs := [text for name, text in self._differing(now) if name not in FREE]:
-            what = f"is the journal of another run: {'; '.join(differs)}"
-            raise InvalidInput(
-                f"{self.path}: {what}; repeat the call it began with, or name another file"
-            )
+            rule = "which changes the questions; a budget, limits, workers and progress may change"
+            remedy = "make the call it was begun with, or name another file"
+            which = f"the journal of another run: {'; '.join(differs)}"
+            raise InvalidInput(f"{self.path}: is {which}, {rule}; {remedy}")
         # The budgets of the run, each larger than the one before; None is no limit.
         budget, before = now.get("budget"), self.header.get("budgets", [])
         if not before or (before[-1] is not None and (budget is None or budget > before[-1])):

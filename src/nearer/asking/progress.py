@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from nearer._kernels.compiling import COMPILING, when_compiling
+from nearer.checks import money
 
 
 class TerminalLine(Progress):
@@ -67,9 +68,9 @@ def asking_progress(what: str, expected: str = "") -> Iterator[Callable[..., Non
     with step_progress(what) as step:
 
         def count(
-            comparisons: int, rounds: int, money: float | None = None, calls: int = 0
+            comparisons: int, rounds: int, spent: float | None = None, calls: int = 0
         ) -> None:
-            paid = "" if money is None else f"; {calls:,} calls, {money:,.2f} spent"
+            paid = "" if spent is None else f"; {calls:,} calls, {money(spent)} spent"
             step(f"{what}: {comparisons:,} comparisons in {rounds:,} rounds{paid}")
 
         yield count

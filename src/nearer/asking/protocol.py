@@ -471,10 +471,11 @@ def _as_number(answer: Any) -> float:
         return np.nan
     if isinstance(answer, bool | np.bool_ | float | np.floating):
         return float(answer)
+    rule = (
+        "must be a boolean, True where a is nearer (of 0 and 1 .astype(bool)); None for don't know"
+    )
     raise OracleError(
-        f"an answer is {answer!r}: answers must be booleans, True where a is nearer; None for "
-        "don't know; or numbers with a point from 0.0 to 1.0, how much speaks for a. Convert 0 and "
-        "1 with .astype(bool)"
+        f"an answer is {answer!r}: {rule}; or a number such as 0.8, what speaks for a"
     )
 
 

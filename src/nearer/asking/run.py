@@ -328,10 +328,8 @@ class _Caller:
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            raise TimeoutError(
-                f"the oracle has not answered within timeout={self._timeout} seconds, {tries} "
-                "times; allow more time, or more retries"
-            ) from error
+            late = f"not answered within timeout={self._timeout} seconds, {tries} times"
+            raise TimeoutError(f"the oracle has {late}; allow more, or more retries") from error
 
     async def pause(self, seconds: float) -> None:
         """Wait before a call is made again."""

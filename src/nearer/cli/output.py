@@ -116,7 +116,8 @@ def show(
 def _shown(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+    whole = isinstance(value, int) or abs(value) >= 1000
+    return f"{value:,.0f}" if whole else f"{value:.3g}"
 
 
 def dimension_figures(embedding: Embedding) -> dict[str, Any]:

@@ -208,6 +208,12 @@ class ChatJudge:
             "grades": self._grades,
         }
 
+    def expected_cost(self, questions: Sequence[Sequence[Any]]) -> float:
+        """What a call for these questions will cost, at four letters a token, without pictures."""
+        parts = [part for question in questions for part in self._parts("", Shown(*question))]
+        letters = len(self.system + _SEVERAL) + sum(len(x) for x in parts if isinstance(x, str))
+        return (letters / 4 * self._price[0] + 2 * len(questions) * self._price[1]) / 1e6
+
     def report(self) -> ChatReport:
         """What was asked and answered so far, what it cost, and how much position mattered."""
         return self._counts

@@ -240,14 +240,10 @@ def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]
             known[part] = column
         form = _form_of(known, options.kind)
     if form is None:
-        fitting = [form for form in _FORMS if options.kind in ("auto", form.kind)]
-        wanted = dict.fromkeys(" + ".join(form.parts) for form in reversed(fitting))
         there = ", ".join(table.header[:12]) or f"{table.width} without a known header"
-        raise InvalidInput(
-            f"{table.name}: columns {there} make no answer; needed are "
-            f"{'; or '.join(wanted)}; or the fields of screens. Separate them by "
-            f"commas, tabs or semicolons, or name them: {_suggested(table, options.kind)}"
-        )
+        rule = "needed are head + near + far or another form, apart by commas, tabs or semicolons"
+        remedy = f"name the columns: {_suggested(table, options.kind)}"
+        raise InvalidInput(f"{table.name}: columns {there} make no answer; {rule}; {remedy}")
     return table, {p: known[p] for p in (*form.parts, *BESIDE) if p in known}, form
 
 
@@ -577,12 +573,8 @@ def _of_screens(table: Table, form: Form, options: Options) -> Choices:
     size = (shown != np.array(None)).sum(axis=1)
     bad = np.flatnonzero((size < (3 if alone else 2)) | (count >= size)).tolist()
     if bad:
-        raise table.fault(
-            bad[0],
-            f"{count[bad[0]]} of {size[bad[0]]} chosen: some and not all must be chosen, of two or "
-            "more, and one of three or more where it is the odd or the central one",
-            bad,
-        )
+        rule = "some and not all must be chosen, of two or more; one of three if odd or central"
+        raise table.fault(bad[0], f"{count[bad[0]]} of {size[bad[0]]} chosen: {rule}", bad)
     if tool == "interactions":
         objects = _by_number(objects)
     parts = ("query", *["shown"] * width)[alone:]
@@ -613,12 +605,10 @@ def _refuse_words_of_the_question(table: Table, screens: Sequence[Screen]) -> No
         alike, odd = (
             option(f"kind={kind!r}", f"--kind {kind}") for kind in ("answers", "odd-one-out")
         )
-        raise table.unclear(
-            0,
-            f"all {len(screens)} records have the stimulus {min(asked)[:40]!r}, which may be an "
-            "object or the words of the question; where the response is what is most like it, say "
-            f"{alike}, where it is the odd one, {odd}",
-        )
+        what = f"all {len(screens)} records have the stimulus {min(asked)[:40]!r}"
+        why = f"{what}, which may be an object or the words of the question"
+        remedy = f"where the response is what is most like it, say {alike}, where odd, {odd}"
+        raise table.unclear(0, f"{why}; {remedy}")
 
 
 def _by_number(objects: Cells) -> Cells:

@@ -252,12 +252,9 @@ def _numbers(
         at, part = gaps[0]
         value = values[places[at, part]]
         what = f"{value!r}, which stands for nothing" if value else "empty"
-        raise table.fault(
-            int(at),
-            f"{written.parts[part]} is {what}; fill it in, leave such rows out with {_DROP}, or "
-            "list it in labels= where it is a name",
-            np.unique(gaps[:, 0]).tolist(),
-        )
+        remedy = f"fill it in, leave such rows out with {_DROP}, or list a name in labels="
+        rows = np.unique(gaps[:, 0]).tolist()
+        raise table.fault(int(at), f"{written.parts[part]} is {what}; {remedy}", rows)
 
     def wrong(strange: Sequence[str], what: str) -> BadRow:
         rows = np.isin(places, [values.index(value) for value in strange]).any(axis=1)
