@@ -93,14 +93,14 @@ def embed(
         line = asking_progress("asking", _expected(oracle, n, names, asked, how))
     with line as count:
         things = None if names is None else names.objects
-        found = run(strategy, oracle, objects=things, journal=journal, progress=count, **how)
-    positions = found.positions.copy()
-    never = np.asarray(found.details.get("never_asked", []), dtype=np.int64)
+        embedding = run(strategy, oracle, objects=things, journal=journal, progress=count, **how)
+    positions = embedding.positions.copy()
+    never = np.asarray(embedding.details.get("never_asked", []), dtype=np.int64)
     positions[never] = np.nan
-    _warn(found, len(never))
-    triplets = found.triplets if keep_triplets else found.triplets[:0].copy()
-    details = found.details | {"call": call}
-    return replace(found, positions=positions, triplets=triplets, details=details)
+    _warn(embedding, len(never))
+    triplets = embedding.triplets if keep_triplets else embedding.triplets[:0].copy()
+    details = embedding.details | {"call": call}
+    return replace(embedding, positions=positions, triplets=triplets, details=details)
 
 
 def _expected(
@@ -129,21 +129,21 @@ def _span(low: float, high: float, *, form: Callable[[float], str] = "{:,.0f}".f
     return form(low) + (f" to {form(high)}" if low < high else "")
 
 
-def _warn(found: Embedding, n_never: int) -> None:
+def _warn(embedding: Embedding, n_never: int) -> None:
     """Warn if positions are unknown: no question, no decided answer, or objects never asked."""
     problems = []
-    if not found.n_comparisons:
+    if not embedding.n_comparisons:
         what = "no question was asked, so no object has a position (NaN)"
         problems.append(f"{what} and nothing is determined; a larger budget places them")
-    elif found.details.get("n_decided") == 0:
-        what = f"{amount(found.n_comparisons, 'answer')}, and none says which object is nearer"
+    elif embedding.details.get("n_decided") == 0:
+        what = f"{amount(embedding.n_comparisons, 'answer')}, and none says which object is nearer"
         problems.append(f"{what}: the result is chance alone; look at what the oracle returns")
     else:
-        warn_of_chance(found, stacklevel=4)
-    if found.n_comparisons and n_never:
+        warn_of_chance(embedding, stacklevel=4)
+    if asked and n_never:
         problems.append(
-            f"{amount(n_never, 'object')} of {len(found.positions)} were in no question, since the "
-            "budget did not reach them, and have no position (NaN), see embedding.never_asked"
+            f"{amount(n_never, 'object')} of {len(embedding.positions)} were in no question, since "
+            "the budget did not reach them, and have no position (NaN), see embedding.never_asked"
         )
     for problem in problems:
         warnings.warn(problem, AnswersWarning, stacklevel=3)

@@ -172,13 +172,13 @@ def fit(
     if loaded.are_choices and (method not in ("auto", "noisy") or bootstrap):
         loaded = loaded.split()  # the losses, and draws of answers, know triplets only
     with using(device):
-        found = _with_people(loaded, _fit_answers(loaded, goal, rng), differ, rng)
+        result = _with_people(loaded, _fit_answers(loaded, goal, rng), differ, rng)
         if bootstrap is None:
-            many = found.exact and len(loaded.rows) > _MOST_WALKED
-            bootstrap = 0 if found.method == "noisy" or many else _DRAWS
+            many = result.exact and len(loaded.rows) > _MOST_WALKED
+            bootstrap = 0 if result.method == "noisy" or many else _DRAWS
         if bootstrap:
-            found = _with_covariances(loaded, found, bootstrap, rng)
-        return warn_of_chance(_embedding(loaded, found, call))
+            result = _with_covariances(loaded, result, bootstrap, rng)
+        return warn_of_chance(_embedding(loaded, result, call))
 
 
 def make_goal(
@@ -227,11 +227,11 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
 
     belief, exact, estimate = learn(d, method != "noisy" and not loaded.are_choices)
     if method == "auto" and exact is not None:
-        found = _plain_result(loaded, "soe", *exact)
-        return replace(found, estimate=estimate, belief=belief, exact=True)
+        result = _plain_result(loaded, "soe", *exact)
+        return replace(result, estimate=estimate, belief=belief, exact=True)
     if method not in ("auto", "noisy"):
-        found = _fit_loss(loaded, replace(goal, d=estimate.dimension), rng)
-        return replace(found, estimate=estimate)
+        result = _fit_loss(loaded, replace(goal, d=estimate.dimension), rng)
+        return replace(result, estimate=estimate)
     if goal.predictive and (best := belief.most_predictive(goal.most)) != belief.dimension:
         belief, _, _ = learn(best, False)
     elif d is None and len(loaded.fitted) > SETTLED:  # a part of them gave the dimension
@@ -243,21 +243,21 @@ def _fit_answers(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) ->
 
 
 def _with_people(
-    loaded: LoadedAnswers, found: _Result, differ: str, rng: np.random.Generator
+    loaded: LoadedAnswers, result: _Result, differ: str, rng: np.random.Generator
 ) -> _Result:
     """The same fit with estimates for each person, and the map that allows for them."""
-    belief, who = found.belief, loaded.who
+    belief, who = result.belief, loaded.who
     if who is None:
-        return found
-    n_people, d = len(who[0]), found.posterior.positions.shape[1]
+        return result
+    n_people, d = len(who[0]), result.posterior.positions.shape[1]
     if differ == "weights":
-        found = replace(found, axis_weights=np.ones((n_people, d)))
+        result = replace(result, axis_weights=np.ones((n_people, d)))
     if belief is None or belief.held_out is None:
-        return found
-    if found.method != "noisy":
+        return result
+    if result.method != "noisy":
         evidence = (belief.answers, belief.held_out, who[1], loaded.weights)
         ratings = rate_people(*evidence, loaded.first_chosen)
-        return replace(found, ratings=ratings)
+        return replace(result, ratings=ratings)
     learned = (belief.answers, belief.fit, belief.held_out)
     known: dict[str, Any] = {"weights": loaded.weights, "odds": loaded.odds, "differ": differ}
     known |= {"sides": loaded.first_chosen, "rng": rng}
@@ -265,44 +265,44 @@ def _with_people(
     people = learn_people(loaded.fitted, who[1], *learned, **known)
     better: dict[str, Any] = {x: getattr(people, x) for x in ("posterior", "right", "ratings")}
     better["calibration"] = Calibration.of(people.held_out, people.times)
-    return replace(found, people=people, axis_weights=people.weights, **better)
+    return replace(result, people=people, axis_weights=people.weights, **better)
 
 
 def _fit_loss(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> _Result:
     d, loss, weights = goal.d or 1, Loss(goal.method), loaded.weights
     how: dict[str, Any] = {"weights": weights, "max_iter": goal.max_iter, "tol": goal.tol}
-    found = fit_from_more_dimensions(loaded.rows, loaded.n, d, loss=loss, rng=rng, **how)
+    result = fit_from_more_dimensions(loaded.rows, loaded.n, d, loss=loss, rng=rng, **how)
     held = hold_out_once(loaded.rows, weights, loaded.n, d, loss, rng)
-    return _plain_result(loaded, goal.method, found, held)
+    return _plain_result(loaded, goal.method, result, held)
 
 
-def _plain_result(loaded: LoadedAnswers, method: str, found: Fit, held: HeldOut | None) -> _Result:
+def _plain_result(loaded: LoadedAnswers, method: str, result: Fit, held: HeldOut | None) -> _Result:
     """A fit that minimises a loss, with the curve of predictions of held-out answers."""
-    n, d = found.positions.shape
+    n, d = result.positions.shape
     right, curve = np.full(len(loaded.rows), np.nan), Curve()
     if held is not None:
         right[held.rows], curve = held.right, held.curve
-    how = (found.loss, found.n_iter, found.converged)
-    posterior = Posterior(found.positions, np.zeros((n, d, d)), Noise(), curve, *how)
-    wrong = 1 - MarginForecast(margins(found.positions, loaded.rows)).right
+    how = (result.loss, result.n_iter, result.converged)
+    posterior = Posterior(result.positions, np.zeros((n, d, d)), Noise(), curve, *how)
+    wrong = 1 - MarginForecast(margins(result.positions, loaded.rows)).right
     rate = float(np.average(wrong, weights=loaded.weights))
     return _Result(method, posterior, right, rate)
 
 
 def _with_covariances(
-    loaded: LoadedAnswers, found: _Result, n_draws: int, rng: np.random.Generator
+    loaded: LoadedAnswers, result: _Result, n_draws: int, rng: np.random.Generator
 ) -> _Result:
     """Covariances from fits to resampled answers, or from other maps that satisfy all answers."""
-    positions, noise = found.posterior.positions, found.posterior.noise
-    noisy, by = found.method == "noisy", "answers drawn again"
+    positions, noise = result.posterior.positions, result.posterior.noise
+    noisy, by = result.method == "noisy", "answers drawn again"
 
     def refit(weights: Floats, start: Floats) -> Floats:
         how: dict[str, Any] = {"start": start, "weights": weights, "max_iter": 200}
-        how["loss"] = noise.loss if noisy else Loss(found.method)
+        how["loss"] = noise.loss if noisy else Loss(result.method)
         how["ridge"] = noise.ridge(float(weights.sum())) if noisy else 0.0
         return fit_positions(loaded.rows, loaded.n, **how).positions
 
-    if found.exact:
+    if result.exact:
         rows = loaded.rows[loaded.weights > 0].astype(np.int64)
         away = draw_positions(positions, None, rows, n_draws, rng=rng) - positions
         covariances, by = np.einsum("kni,knj->nij", away, away) / n_draws, "other maps that satisfy"
@@ -310,8 +310,8 @@ def _with_covariances(
         covariances = bootstrap_covariances(
             positions, loaded.rows, refit, weights=loaded.weights, n_draws=n_draws, rng=rng
         )
-    posterior = replace(found.posterior, covariances=covariances)
-    return replace(found, posterior=posterior, covariances_by=by)
+    posterior = replace(result.posterior, covariances=covariances)
+    return replace(result, posterior=posterior, covariances_by=by)
 
 
 def make_embedding(
@@ -341,24 +341,24 @@ def make_embedding(
     )
 
 
-def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
-    posterior, estimate, belief = found.posterior, found.estimate, found.belief
+def _embedding(loaded: LoadedAnswers, result: _Result, call: str) -> Embedding:
+    posterior, estimate, belief = result.posterior, result.estimate, result.belief
     m = len(loaded.fitted)
-    noisy = belief if found.method == "noisy" else None
+    noisy = belief if result.method == "noisy" else None
     evidence = estimate.evidence if estimate is not None else noisy.evidence if noisy else {}
     known = bool(np.any(posterior.covariances))
     n_answers = len(np.unique(loaded.ids))
     task = loaded.trials.task if n_answers == len(loaded.trials) else None
-    people = found.people
+    people = result.people
     elsewhere = dict.fromkeys(("people", "seconds", "weights", "names"))  # in the embedding
     bare = loaded.trials.with_fields(**elsewhere) if noisy and loaded.are_choices else None
     between = None if people is None else people.between
     more = None if between is None else np.einsum("kni,knj->nij", between, between)
     covariances = posterior.covariances + (0.0 if more is None else more)
-    held_out = loaded.accuracy(found.right)
+    held_out = loaded.accuracy(result.right)
     others = None if people is None else people.new_people
-    if found.exact and loaded.who is not None:  # one map satisfies all, so people do not differ
-        others = loaded.over_people(found.right)
+    if result.exact and loaded.who is not None:  # one map satisfies all, so people do not differ
+        others = loaded.over_people(result.right)
     if held_out is not None and others is not None and (others[1] > 0).sum() >= FEWEST_PEOPLE:
         share, (low, high) = share_interval_over_people(*others)
         new = HeldOutAccuracy(share, low, high, round(others[1].sum()), chance=loaded.chance)
@@ -366,19 +366,19 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
     return make_embedding(
         posterior,
         estimate,
-        found.method,
+        result.method,
         m,
-        f"{amount(n_answers, 'answer')}, {found.method}",
+        f"{amount(n_answers, 'answer')}, {result.method}",
         triplets=loaded.rows.astype(np.int64),
         evidence=evidence,
         covariances=covariances if known else None,
         held_out=held_out,
-        error_rate=found.error_rate,
-        people=loaded.table_of_people(found.right, found.ratings),
-        weights=found.axis_weights,
+        error_rate=result.error_rate,
+        people=loaded.table_of_people(result.right, result.ratings),
+        weights=result.axis_weights,
         names=loaded.trials.names,
         details={
-            "covariances_by": found.covariances_by if known else None,
+            "covariances_by": result.covariances_by if known else None,
             "people_differ": None if people is None else people.gains,
             "curve_of_people": None if people is None else people.curve,
             "between_people": between,
@@ -388,7 +388,7 @@ def _embedding(loaded: LoadedAnswers, found: _Result, call: str) -> Embedding:
             "trials": bare,
             "expected_tau": None if noisy is None else noisy.expected_tau_of(posterior, more),
             "agreement": measure_agreement(loaded.fitted, loaded.trials.people, loaded.weights),
-            "calibration": found.calibration,
+            "calibration": result.calibration,
             "read": loaded.report,
             "task": "several tasks" if task is None else str(task),
             "call": call,
@@ -649,8 +649,8 @@ def _renumbered(answers: Trials, n_objects: int | None, keep: bool) -> tuple[Tri
     seen = seen[seen >= 0]
     if len(seen) == n:
         return answers, n
-    found = answers.renumbered(seen)
-    return found.with_fields(names=found.names or tuple(seen.tolist())), len(seen)
+    result = answers.renumbered(seen)
+    return result.with_fields(names=result.names or tuple(seen.tolist())), len(seen)
 
 
 def _may_be_very_many(answers: Any) -> bool:

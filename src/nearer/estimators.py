@@ -80,12 +80,12 @@ class _PositionsEstimator(
             return pd.DataFrame(self.embedding_, index=self.objects_)
         return self.embedding_
 
-    def _keep(self, found: Fit, total: float) -> Self:
+    def _keep(self, fitted: Fit, total: float) -> Self:
         """The result of a fit to answers of this total weight, as attributes."""
-        self.embedding_ = found.positions
-        self.stress_: float = found.loss * total
-        self.n_iter_: int = found.n_iter
-        self.converged_: bool = found.converged
+        self.embedding_ = fitted.positions
+        self.stress_: float = fitted.loss * total
+        self.n_iter_: int = fitted.n_iter
+        self.converged_: bool = fitted.converged
         return self
 
 
@@ -144,12 +144,12 @@ class _TripletEstimator(_PositionsEstimator):
         self.n_contradictions_ = _warn_about(loaded)
         with using(self.device):
             d = checks.n_components(self.n_components, loaded.n)
-            found = self._embed(loaded, d, rng, start)
+            fitted = self._embed(loaded, d, rng, start)
         self.n_features_in_ = 3
-        if not found.converged:
+        if not fitted.converged:
             message = f"max_iter={self.max_iter} steps were not enough; raise max_iter or tol"
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
-        return self._keep(found, float(loaded.weights.sum()))
+        return self._keep(fitted, float(loaded.weights.sum()))
 
     def transform(self, triplets: ArrayLike) -> Any:
         """Return the positions; `triplets` are ignored, but pipelines pass them."""
@@ -426,11 +426,11 @@ class OrdinalEmbedding(_TripletEstimator):
             raise InvalidInput("init: OrdinalEmbedding finds its own start; use SOE for yours")
         how: dict[str, Any] = {"device": self.device, "max_iter": self.max_iter, "tol": self.tol}
         how |= {"people": loaded.trials.people, "weights": loaded.weights, "random_state": rng}
-        found = fit(loaded.rows, n_components=d, method="noisy", n_objects=loaded.n, **how)
-        posterior = self.fit_ = found.details["posterior"]
-        self.people_ = found.people
+        fitted = fit(loaded.rows, n_components=d, method="noisy", n_objects=loaded.n, **how)
+        posterior = self.fit_ = fitted.details["posterior"]
+        self.people_ = fitted.people
         self.noise_: float = posterior.noise.lapse
-        held_out = found.held_out
+        held_out = fitted.held_out
         self.held_out_accuracy_: float = np.nan if held_out is None else held_out.accuracy
         return Fit(posterior.positions, posterior.loss, posterior.n_iter, posterior.converged)
 
@@ -524,8 +524,8 @@ class LOE(_GraphEstimator):
         rng = _generator(self.random_state)
         rows = self._triplets(graph, rng)
         how: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "rng": rng}
-        found = fit_from_more_dimensions(rows, graph.shape[0], d, **how)
-        self._keep(found, float(len(rows)))
+        fitted = fit_from_more_dimensions(rows, graph.shape[0], d, **how)
+        self._keep(fitted, float(len(rows)))
 
     def _triplets(self, graph: Any, rng: np.random.Generator) -> NDArray[np.int64]:
         n = graph.shape[0]

@@ -304,8 +304,8 @@ def parquet_files(path: Path) -> list[Path]:
     """The Parquet files that a path means: itself, or those in the folder and its folders."""
     if path.is_dir():
         inside = [*path.glob("*.parquet"), *path.glob("*/*.parquet")]
-        found = sorted(file for file in inside if file.is_file())
-        if not found:
+        parquet = sorted(file for file in inside if file.is_file())
+        if not parquet:
             raise InvalidInput(f"{path}: is a folder without Parquet files (*.parquet)")
-        return found
+        return parquet
     return [path] if content_suffix(path) == ".parquet" else []

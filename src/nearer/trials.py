@@ -527,15 +527,15 @@ class Report:
 
     def assumptions(self) -> list[str]:
         """Assumptions that the user should check, and names that may mean one object."""
-        found = []
+        remarks = []
         if self.alike:
             pairs = _some([" and ".join(map(repr, names)) for names in self.alike])
             fewer = self.objects - sum(len(names) - 1 for names in self.alike)
-            found.append(
+            remarks.append(
                 f"names that differ only in case, blanks or how letters are encoded: {pairs}; are "
                 f"there {fewer:,} objects or {self.objects:,}?"
             )
-        return [*found, self.assumed] if self.assumed else found
+        return [*remarks, self.assumed] if self.assumed else remarks
 
 
 @dataclass(frozen=True, eq=False)

@@ -445,12 +445,12 @@ def read_letters(reply: Any, count: int) -> list[str | None]:
         each = [_read_letter(line) for line in lines] or [None]
         different = {letter for letter in each if letter is not None}
         return [each[-1] or (different.pop() if len(different) == 1 else None)]
-    found: dict[int, set[str]] = {}
+    answers: dict[int, set[str]] = {}
     for line in lines:
         match = _LINE.fullmatch(line)
         if match:
-            found.setdefault(int(match[1]), set()).add(match[2].upper())
-    letters = [found.get(number, set()) for number in range(1, count + 1)]
+            answers.setdefault(int(match[1]), set()).add(match[2].upper())
+    letters = [answers.get(number, set()) for number in range(1, count + 1)]
     return [next(iter(given)) if len(given) == 1 else None for given in letters]
 
 

@@ -171,26 +171,28 @@ class _ManyAnswers:
         loss = Loss("soe" if method in ("auto", "noisy") else method)
         begin = partial(self._reduced, loss)
         fit = self._fit("without those held out", begin, lambda: self.seen, loss)
-        found = Posterior(fit.positions, np.zeros((n, d, d)), Noise())
-        right, curve = self._predicted(found)
+        posterior = Posterior(fit.positions, np.zeros((n, d, d)), Noise())
+        right, curve = self._predicted(posterior)
         if method == "auto":
             wrong = int((right < 1).sum())
             method = "soe" if is_exact(wrong, len(right), len(self.seen), n * d) else "noisy"
         if method == "noisy":
-            found = self._noisy("noisy answers", found, curve, self.seen)
-            right, curve = self._predicted(found)
-            found = self._noisy(_LAST, found, curve, self.every)
+            posterior = self._noisy("noisy answers", posterior, curve, self.seen)
+            right, curve = self._predicted(posterior)
+            posterior = self._noisy(_LAST, posterior, curve, self.every)
             curve = replace(curve, sharpness=1.0)  # which the unit now is
         else:
-            fit = self._fit(_LAST, lambda: found.positions, lambda: self.every, loss)
-            found = replace(found, positions=fit.positions, loss=fit.loss, converged=fit.converged)
-        found = replace(found, curve=curve, n_iter=self.kept.steps)
-        error_rate = self.every.share_violated(found.positions)
-        return _embedding(self.answers, method, found, estimate, right, error_rate, call)
+            fit = self._fit(_LAST, lambda: posterior.positions, lambda: self.every, loss)
+            posterior = replace(
+                posterior, positions=fit.positions, loss=fit.loss, converged=fit.converged
+            )
+        posterior = replace(posterior, curve=curve, n_iter=self.kept.steps)
+        error_rate = self.every.share_violated(posterior.positions)
+        return _embedding(self.answers, method, posterior, estimate, right, error_rate, call)
 
-    def _noisy(self, name: str, found: Posterior, curve: Curve, passes: Passes) -> Posterior:
+    def _noisy(self, name: str, posterior: Posterior, curve: Curve, passes: Passes) -> Posterior:
         """A fit to noisy answers in the unit in which the curve is steepest by one."""
-        X, noise = found.positions, as_noise(found.positions, curve)
+        X, noise = posterior.positions, as_noise(posterior.positions, curve)
         ridge = noise.ridge(self.every.total)
         fit = self._fit(name, lambda: curve.sharpness * X, lambda: passes, noise.loss, ridge)
         information = passes.information(fit.positions, noise.lapse, noise.tail)
@@ -229,12 +231,12 @@ class _ManyAnswers:
         how = {"loss": loss, "ridge": ridge, "max_iter": self.goal.max_iter, "tol": tol}
         return self.kept.stage(name, begin, passes, **how)
 
-    def _predicted(self, found: Posterior) -> tuple[Floats, Curve]:
+    def _predicted(self, posterior: Posterior) -> tuple[Floats, Curve]:
         """Which of the answers held out were predicted, and the curve that fits them best."""
         rows = self.answers.held_out
         if not len(rows):
             return np.empty(0), Curve()
-        forecast = MarginForecast(moderate(*found.margins(rows)))
+        forecast = MarginForecast(moderate(*posterior.margins(rows)))
         curve, _ = fit_curve(forecast, np.ones(len(rows)))
         return forecast.right, curve
 

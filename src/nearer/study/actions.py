@@ -121,17 +121,19 @@ def get_ready(ledger: Ledger, person: int) -> None:
 
 def stage(ledger: Ledger, person: int) -> tuple[str, str | None]:
     """What a person should see now, and the page of a questionnaire that is due, if one is."""
-    found, config = present(ledger, person), ledger.board.config
-    if not found.finished and found.consent != config.consent_version:
+    participant, config = present(ledger, person), ledger.board.config
+    if not participant.finished and participant.consent != config.consent_version:
         return "consent", None
-    if found.finished or not found.ready:
-        if any(found.pages.values()):
+    if participant.finished or not participant.ready:
+        if any(participant.pages.values()):
             return "screened", None
-        when = "after" if found.finished else "before"
-        due = (page for page in config.pages if page.startswith(when) and page not in found.pages)
+        when = "after" if participant.finished else "before"
+        due = (
+            page for page in config.pages if page.startswith(when) and page not in participant.pages
+        )
         if page := next(due, None):
             return "page", page
-        return "finished" if found.finished else "instructions", None
+        return "finished" if participant.finished else "instructions", None
     return "trials" if ledger.board.state == "running" else "paused", None
 
 
@@ -147,12 +149,12 @@ def fill_in(ledger: Ledger, person: int, page: str, replies: Mapping[str, Any], 
 
 def present(ledger: Ledger, person: int) -> Participant:
     """A person who takes part; one who does not, or no longer, is refused."""
-    found = ledger.board.people.get(person)
-    if found is None:
+    participant = ledger.board.people.get(person)
+    if participant is None:
         raise Refusal(404, f"person {person}: is not known here; open the study's link again")
-    if found.withdrawn:
+    if participant.withdrawn:
         raise Refusal(410, f"person {person}: withdrew from this study; the answers were erased")
-    return found
+    return participant
 
 
 def exclude(ledger: Ledger, person: int, excluded: bool) -> None:
@@ -215,19 +217,19 @@ class Trial(NamedTuple):
 
 def hand_out(ledger: Ledger, person: int) -> list[Trial]:
     """The questions that a person should see now and next; without any, the person has finished."""
-    found, board = present(ledger, person), ledger.board
+    participant, board = present(ledger, person), ledger.board
     board.expire(ledger.now)
-    left = board.config.questions - found.answered
-    held = list(found.holds.values())[: max(left, 0)]
+    left = board.config.questions - participant.answered
+    held = list(participant.holds.values())[: max(left, 0)]
     running = board.state == "running"
     while running and len(held) < min(AHEAD, left):
-        question = _next_question(ledger, person, found.answered + len(held))
+        question = _next_question(ledger, person, participant.answered + len(held))
         if question is None:
             break
         held.append(lease(ledger, person, question))
-    if running and not held and not found.finished:
-        ledger.event("finish", person, answered=found.answered)
-    return [trial_of(ledger, x, found.answered + k + 1) for k, x in enumerate(held)]
+    if running and not held and not participant.finished:
+        ledger.event("finish", person, answered=participant.answered)
+    return [trial_of(ledger, x, participant.answered + k + 1) for k, x in enumerate(held)]
 
 
 def trial_of(ledger: Ledger, lease: Lease, number: int) -> Trial:
@@ -397,7 +399,7 @@ def answer(
 
     With `instead` it takes the place of the person's last answer.
     """
-    found, board, now = present(ledger, person), ledger.board, ledger.now
+    participant, board, now = present(ledger, person), ledger.board, ledger.now
     lease = board.leases.get(number)
     if lease is None or lease.person != person:
         raise Refusal(403, f"question {number} was not given to you; load the page again")
@@ -408,14 +410,14 @@ def answer(
             return False
         if not instead:
             raise Refusal(409, f"question {number} was answered before; that stays")
-        if lease.answer is not found.last or not may_take_back(found):
+        if lease.answer is not participant.last or not may_take_back(participant):
             raise Refusal(409, f"question {number}: only the last answer can be taken back")
         supersedes = lease.answer.id
     elif any(vote.person == person for vote in board.questions[lease.question].votes.values()):
         raise Refusal(409, f"question {number} was answered before; that stays")
-    agreed = found.consent == board.config.consent_version
-    beyond = supersedes is None and found.answered >= board.config.questions
-    if found.finished or beyond or not agreed or board.state != "running":
+    agreed = participant.consent == board.config.consent_version
+    beyond = supersedes is None and participant.answered >= board.config.questions
+    if participant.finished or beyond or not agreed or board.state != "running":
         raise Refusal(409, f"question {number} came too late; load the page again")
     offered = {"skip": board.config.can_skip, "undecided": board.config.can_be_undecided}
     if not offered.get(choice, True):
@@ -429,8 +431,8 @@ def answer(
         raise Refusal(422, f"response_ms={response_ms}: {out}")
     row = (number, lease.question, person, choice, chosen, response_ms, elapsed_ms, now, supersedes)
     ledger.add(Answer(0, *row))
-    if found.answered >= board.config.questions and not found.finished:
-        ledger.event("finish", person, answered=found.answered)
+    if participant.answered >= board.config.questions and not participant.finished:
+        ledger.event("finish", person, answered=participant.answered)
     return True
 
 
@@ -521,10 +523,10 @@ def import_answers(ledger: Ledger, answers: Trials) -> int:
     return len(answers)
 
 
-def add_map(ledger: Ledger, found: Mapping[str, Any]) -> None:
+def add_map(ledger: Ledger, drawn: Mapping[str, Any]) -> None:
     """Store a map that the worker drew, and its expected τ."""
     columns = ("seen", "n_triplets", "dimension", "accuracy", "n_holdout", "seconds")
-    values = (ledger.now, *(found[c] for c in columns), json.dumps(found["positions"]))
+    values = (ledger.now, *(drawn[c] for c in columns), json.dumps(drawn["positions"]))
     sql = f"INSERT INTO maps (at, {', '.join(columns)}, positions) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
     ledger.db.execute(sql, values)
-    ledger.event("map", expected_tau=found["expected_tau"])
+    ledger.event("map", expected_tau=drawn["expected_tau"])

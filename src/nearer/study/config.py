@@ -294,20 +294,20 @@ def parse_yaml(name: str, text: str) -> Any:
     remedy = "put what is almost a date or a number in quotes, and nest brackets less deeply"
     with one_message(name, "YAML", remedy):
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        found = yaml.safe_load(text)
+        value = yaml.safe_load(text)
     lines: dict[Any, int] = {}
     for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
         line = key.start_mark.line + 1
         if isinstance(key.value, str) and (first := lines.setdefault(key.value, line)) != line:
             twice = f"{key.value!r} is there twice, first on line {first}; take one out"
             raise InvalidInput(f"{name}, line {line}: {twice}")
-    return found
+    return value
 
 
 def part(path: Path, given: Mapping[Any, Any], name: Any) -> dict[Any, Any]:
     """A mapping inside a mapping of a YAML file; empty where there is none."""
-    found = given.get(name) or {}
-    if not isinstance(found, dict):
-        said = f"{name}={found!r}" if name != "file" else f"holds a {type(found).__name__}"
+    inside = given.get(name) or {}
+    if not isinstance(inside, dict):
+        said = f"{name}={inside!r}" if name != "file" else f"holds a {type(inside).__name__}"
         raise InvalidInput(f"{path}: {said}: must be `name: value` lines")
-    return found
+    return inside

@@ -319,7 +319,7 @@ def read_questions(path: Path, names: Sequence[str]) -> list[OwnQuestion]:
     columns, rows = _table(path)
     if not {"head", "a", "b"} <= set(columns):
         raise InvalidInput(f"{path}: has columns {columns}; must have head, a and b")
-    find, found, seen = _finder(path, names), list[OwnQuestion](), set[Any]()
+    find, questions, seen = _finder(path, names), list[OwnQuestion](), set[Any]()
     for line, row in rows:
         place, right = row.get("position", ""), row.get("answer", "")
         where = f"{path}: line {line}"
@@ -334,17 +334,17 @@ def read_questions(path: Path, names: Sequence[str]) -> list[OwnQuestion]:
         if fact(head, (a, b)) in seen:
             raise InvalidInput(f"{where}: {head, a, b} is listed twice")
         seen.add(fact(head, (a, b)))
-        found.append(OwnQuestion(head, a, b, int(place) if place else None, expected))
-    return found
+        questions.append(OwnQuestion(head, a, b, int(place) if place else None, expected))
+    return questions
 
 
 def read_answers(path: Path, names: Sequence[str]) -> Trials:
     """Answers about the items, in any form that the library reads; their objects are the items."""
     from nearer.triplets import read_triplets  # noqa: PLC0415 - loads pandas; serving needs none
 
-    found, find = read_triplets(path, objects="names"), _finder(path, names)
-    if not len(found):
+    answers, find = read_triplets(path, objects="names"), _finder(path, names)
+    if not len(answers):
         raise InvalidInput(f"{path}: holds no answer; each needs three items that differ")
-    items = np.array([find(label) for label in found.labels])
-    rows = items[found.triplets]
-    return Trials.from_triplets(rows, people=found.people, seconds=found.seconds)
+    items = np.array([find(label) for label in answers.labels])
+    rows = items[answers.triplets]
+    return Trials.from_triplets(rows, people=answers.people, seconds=answers.seconds)

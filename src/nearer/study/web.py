@@ -61,10 +61,10 @@ class Study:
     def tokens(self) -> ItemTokens:
         """The items as participants see them."""
         items, names = self.facts.items, self.facts.config.show_names
-        found = self._tokens
-        if found is None or found.items is not items or found.names != names:
-            found = self._tokens = ItemTokens(items, self.signer, self.prefix, names)
-        return found
+        tokens = self._tokens
+        if tokens is None or tokens.items is not items or tokens.names != names:
+            tokens = self._tokens = ItemTokens(items, self.signer, self.prefix, names)
+        return tokens
 
     @property
     def items(self) -> list[dict[str, Any]]:

@@ -174,10 +174,10 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
         why = f"is not shipped ({', '.join(shipped())} are)"
         remedy = f"bring all its words: {len(missing)} are missing, among them {missing[0]}"
         raise InvalidInput(f"language={language!r}: {why}; {remedy}")
-    found = {**(_read(language) if language in shipped() else {}), **own, "language": language}
-    if found["direction"] not in ("ltr", "rtl"):
-        raise InvalidInput(f"words: direction={found['direction']!r}: must be ltr or rtl")
-    return found
+    words = {**(_read(language) if language in shipped() else {}), **own, "language": language}
+    if words["direction"] not in ("ltr", "rtl"):
+        raise InvalidInput(f"words: direction={words['direction']!r}: must be ltr or rtl")
+    return words
 
 
 def default_texts(language: str, own: Mapping[str, Any], task: str, choose: int) -> dict[str, str]:

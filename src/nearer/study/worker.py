@@ -143,23 +143,23 @@ def draw_map(
     began = time.perf_counter()
     with warnings.catch_warnings():  # the accuracy is shown; that it begins at chance is no news
         warnings.simplefilter("ignore", AnswersWarning)
-        found = fit_map(collected, n_objects, n_components, seed)
-    if found is None:
+        embedding = fit_map(collected, n_objects, n_components, seed)
+    if embedding is None:
         return None
-    return map_figures(found, collected, holdout) | {"seconds": time.perf_counter() - began}
+    return map_figures(embedding, collected, holdout) | {"seconds": time.perf_counter() - began}
 
 
 def map_figures(
-    found: Embedding, collected: Collected, holdout: Objects | None = None
+    embedding: Embedding, collected: Collected, holdout: Objects | None = None
 ) -> dict[str, Any]:
     """The positions, strongest direction first; `holdout`, or the fit's folds, judge them."""
-    X, d = principal_axes(found.positions, found.dimension), found.dimension
-    more = sum(one.get("probability", 0.0) for k, one in found.evidence.items() if k > d)
+    X, d = principal_axes(embedding.positions, embedding.dimension), embedding.dimension
+    more = sum(one.get("probability", 0.0) for k, one in embedding.evidence.items() if k > d)
     if holdout is not None:
         judged, held = triplet_accuracy(holdout, X) if len(holdout) else None, len(holdout)
     else:
-        judged = None if found.held_out is None else found.held_out.accuracy
-        held = 0 if found.held_out is None else found.held_out.n_trials
+        judged = None if embedding.held_out is None else embedding.held_out.accuracy
+        held = 0 if embedding.held_out is None else embedding.held_out.n_trials
     return {
         "seen": collected.seen,
         "n_triplets": collected.decided,
@@ -168,7 +168,7 @@ def map_figures(
         "accuracy": judged,
         "n_holdout": held,
         # nothing is expected of positions that probably lack dimensions
-        "expected_tau": float(found.details["expected_tau"]) if more <= 0.5 else 0.0,
+        "expected_tau": float(embedding.details["expected_tau"]) if more <= 0.5 else 0.0,
         "positions": np.round(X, 4).tolist(),
     }
 

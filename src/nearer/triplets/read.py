@@ -308,16 +308,16 @@ def _named_beside(
     if 3 in texts:  # the far one is Left or Right, whichever is not the answer
         sides = zip(texts[2], texts.pop(3), texts[1], strict=True)
         texts[2] = [right if near == left else left for left, right, near in sides]
-    found: dict[int, str] = {}
+    called: dict[int, str] = {}
     for part, names in texts.items():
         for row, (number, name) in enumerate(zip(numbers[:, part].tolist(), names, strict=True)):
-            if name and found.setdefault(number, name) != name:
-                both = f"{name!r}, and {found[number]!r} elsewhere"
+            if name and called.setdefault(number, name) != name:
+                both = f"{name!r}, and {called[number]!r} elsewhere"
                 rule = "mend the names, or pass labels="
                 raise table.fault(row, f"object {number} is called {both}; {rule}")
-    taken = set(found.values())  # an object without a name may have another's name as its number
+    taken = set(called.values())  # an object without a name may have another's name as its number
     spare = [f"number {x}" if x in taken else x for x in labels]
-    return distinct_labels(found.get(i, label) for i, label in enumerate(spare))
+    return distinct_labels(called.get(i, label) for i, label in enumerate(spare))
 
 
 def _beside(
@@ -377,8 +377,8 @@ def _numbers_in(table: Table, column: int) -> tuple[Floats, list[int]]:
     texts = pd.Series(table.column(column), dtype=object)
     if not texts[texts.str.contains(",")].str.fullmatch(r"-?\d+(,\d{3})+").all():
         texts = texts.str.replace(r"^(-?\d+),(\d+)$", r"\1.\2", regex=True)
-    found = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64, copy=True)
-    return found, np.flatnonzero(np.isnan(found) & ~texts.isin(EMPTY)).tolist()
+    numbers = pd.to_numeric(texts, errors="coerce").to_numpy(np.float64, copy=True)
+    return numbers, np.flatnonzero(np.isnan(numbers) & ~texts.isin(EMPTY)).tolist()
 
 
 # --- names and numbers of objects -----------------------------------------------------------------

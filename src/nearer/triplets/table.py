@@ -283,18 +283,18 @@ def _json(name: str, text: str) -> Table:
     """Records of a text that is JSON, or JSON line by line, out of whatever wraps them."""
     with one_message(name, "JSON", "mend it, or get the file again"):
         values, unit = _parsed(name, text)
-        found = [(line, record) for line, value in values for record in _unfolded(value)]
+        numbered = [(line, record) for line, value in values for record in _unfolded(value)]
         names = next((v.get("stimuli") for _, v in values if isinstance(v, dict)), None)
         if _SURROGATE.search(text):  # half of a character that JSON writes as two cannot be written
-            json.dumps([found, names], ensure_ascii=False).encode()
-    records = [record for _, record in found]
+            json.dumps([numbered, names], ensure_ascii=False).encode()
+    records = [record for _, record in numbered]
     if strange := [record for record in records if not isinstance(record, dict)]:
         forms = "; or ".join(map(", ".join, SCREENS))
         rule = f"where records are needed, JSON objects with fields {forms}; or write a .csv"
         raise InvalidInput(f"{name}: holds {json.dumps(strange[0])[:40]} {rule}")
     if not records:
         raise InvalidInput(f"{name}: holds no records; it needs at least one answer")
-    lines = [line for line, _ in found] if unit == "line" else range(1, len(found) + 1)
+    lines = [line for line, _ in numbered] if unit == "line" else range(1, len(numbered) + 1)
     frame = pd.DataFrame(records, index=lines, dtype=object)
     called = tuple(map(str, names)) if isinstance(names, list) else None
     return Table(name, frame, unit, has_header=True, object_names=called)
