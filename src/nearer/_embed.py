@@ -140,7 +140,7 @@ def _warn(embedding: Embedding, n_never: int) -> None:
         problems.append(f"{what}: the result is chance alone; look at what the oracle returns")
     else:
         warn_of_chance(embedding, stacklevel=4)
-    if asked and n_never:
+    if embedding.n_comparisons and n_never:
         problems.append(
             f"{amount(n_never, 'object')} of {len(embedding.positions)} were in no question, since "
             "the budget did not reach them, and have no position (NaN), see embedding.never_asked"
