@@ -1,23 +1,29 @@
 """What is said of people who are the sample, and how well each person is predicted.
 
-Crowds: 24 objects in the plane, logistic doubt. *ownmap*: each person answers from an own copy of
-the map, every object moved by half a standard deviation; *same*: all from one map, so that answers
-are independent. Each is fitted without people and with them: how often ellipses of draws hold the
-true place, how often the interval of held-out accuracy holds the accuracy for 200 further people,
-how far the expected τ is from the true one, and how much wider draws are with people.
+Crowds: 24 objects in the plane, logistic doubt. *ownmap*: each of ten people answers from an own
+copy of the map, every object moved by half a standard deviation; *five*: five such people;
+*unequal*: the logarithms of their numbers of answers have a standard deviation of 1.2; *same*: all
+ten from one map, so that answers are independent. Each is fitted without people and with them: how
+often ellipses of draws hold the true place, how often the interval of held-out accuracy holds the
+accuracy for 200 further people, how far the expected τ is from the true one, mean confidence less
+the share that came true, of further people and of these, and how much wider draws are with people.
 
 *groups*: `nearer.compare` of two groups; three of 20 objects moved by one standard deviation, or
-none of 24. *sets*: recorded people, a fifth of the answers left out: accuracy, log loss and
-calibration (mean confidence less the share that came true) of one map, of people with sensitivities
-alone, and with weights as held-out answers ask for.
+none of 24. *pilots*: ten people with own maps and 800 answers; `nearer.algorithms.plan.plan_pilot`
+beside what 3,000 answers of 10 or 30 further people then gave. *checks*: files of 4,800 answers, an
+eighth wrong: how often the model check of reports says that no Euclidean map fits. *sets*: recorded
+people, a fifth of the answers left out: accuracy, log loss and calibration of one map, of people
+with sensitivities alone, and with weights as held-out answers ask for, triplet by triplet.
 
 Short: 8 seeds. Full: 100.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +34,18 @@ from scipy.stats import f
 import nearer
 from benchmarks.coverage import _share
 from benchmarks.harness import Cell, Rows, distinct, grid, pick, table
+from nearer.algorithms.plan import plan_pilot
 from nearer.metrics import mean_kendall_tau
 from nearer.questions import answered, random_questions
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path(os.environ["NEARER_DATA"])  # benchmarks/__init__.py says where it is
 SETS = {  # name → dimension
     "people_shapecolor16": 5,
     "people_reptile_tool": 5,
     "human_alieneggs30": 2,
+    "human_alieneggs300": 2,
+    "human_food100_grids": 3,
+    "human_things_oddoneout": 5,
 }
 SPREAD, JITTER, DRAWS = 4.0, 0.5, 100
 
@@ -43,8 +53,10 @@ SPREAD, JITTER, DRAWS = 4.0, 0.5, 100
 def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     runs = range(seeds or (100 if full else 8))
     yield from grid("crowd", crowd, kind=("ownmap", "same"), m=(800, 3000), seed=runs)
-    yield from grid("groups", groups, people=(20,), m=(2400,), moved=(3,), seed=runs)
+    yield from grid("crowd", crowd, kind=("five", "unequal"), m=(3000,), seed=runs)
+    yield from grid("groups", groups, people=(20,), m=(1200, 2400), moved=(3,), seed=runs)
     yield from grid("groups", groups, people=(10,), m=(800, 2400), moved=(0,), seed=runs)
+    yield from grid("pilots", pilots, seed=runs)
     yield from grid("sets", recorded, name=tuple(SETS), seed=range(min(len(runs), 3)))
 
 
@@ -58,11 +70,12 @@ def said(maps: Any, who: Any, rng: np.random.Generator) -> Any:
 
 def crowd(kind: str, m: int, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
-    n, d, people = 24, 2, 10
-    X = SPREAD * rng.normal(size=(n, d))
-    maps = np.tile(X, (people + 200, 1, 1))
-    maps += SPREAD * JITTER * (kind == "ownmap") * rng.normal(size=maps.shape)
+    n, d, people = 24, 2, 5 if kind == "five" else 10
+    X, maps = own_maps(n, people + 200, rng, jitter=JITTER * (kind != "same"))
     who = np.arange(m) % people
+    if kind == "unequal":
+        share = np.exp(1.2 * rng.normal(size=people))
+        who = rng.choice(people, m, p=share / share.sum())
     rows, further = said(maps, who, rng), said(maps, people + np.arange(8000) % 200, rng)
     found: dict[str, Any] = {}
     further_than = d * (DRAWS**2 - 1) / (DRAWS * (DRAWS - d)) * f.ppf(0.95, d, DRAWS - d)
@@ -78,8 +91,44 @@ def crowd(kind: str, m: int, seed: int) -> dict[str, Any]:
         held = e.held_out.new_people or e.held_out
         found[f"{name}_held"] = bool(held.low <= e.predict(further).mean() <= held.high)
         found[f"{name}_tau"] = e.details["expected_tau"] - mean_kendall_tau(X, e.positions)
-        p = e.predict_proba(further)[:, 1]
-        found[f"{name}_calibration"] = float(np.maximum(p, 1 - p).mean() - (p > 0.5).mean())
+        found[f"{name}_calibration"] = more_sure(e.predict_proba(further)[:, 1])
+    whose = np.arange(8000) % people
+    again, p = said(maps, whose, rng), np.empty(8000)
+    for person in np.unique(who):
+        p[whose == person] = e.predict_proba(again[whose == person], person=person)[:, 1]
+    found["people_again"] = more_sure(p[np.isin(whose, who)])
+    return found
+
+
+def own_maps(n: int, people: int, rng: np.random.Generator, jitter: float = JITTER) -> Any:
+    """A map of n objects, and what each person makes of it."""
+    X = SPREAD * rng.normal(size=(n, 2))
+    return X, X + SPREAD * jitter * rng.normal(size=(people, n, 2))
+
+
+def more_sure(p: Any) -> float:
+    """Mean confidence less the share of answers that came true, from their probabilities."""
+    return float(np.maximum(p, 1 - p).mean() - (p > 0.5).mean())
+
+
+def pilots(seed: int) -> dict[str, Any]:
+    rng, n = np.random.default_rng(seed), 24
+    X, maps = own_maps(n, 250, rng)
+    known: dict[str, Any] = {"n_components": 2, "n_objects": n, "random_state": seed}
+    who = np.arange(800) % 10
+    pilot = nearer.fit(said(maps, who, rng), people=who, **known)
+    sizes = [10, 30]
+    plan = plan_pilot(pilot, n_people=sizes, most=3000, random_state=rng)
+    found: dict[str, Any] = {}
+    for count, accuracy, tau in zip(sizes, plan.accuracy[:, -1], plan.tau[:, -1], strict=True):
+        who = np.arange(3000) % count
+        e = nearer.fit(said(maps, 10 + who, rng), people=who, **known)
+        right = e.predict(said(maps, 50 + np.arange(8000) % 200, rng)).mean()
+        true = mean_kendall_tau(X, e.positions)
+        for name, limits, value in (("accuracy", accuracy, right), ("tau", tau, true)):
+            found[f"{count} {name} held"] = bool(limits[0] <= value <= limits[2])
+            found[f"{count} {name} bias"] = float(limits[1] - value)
+            found[f"{count} {name} width"] = float(limits[2] - limits[0])
     return found
 
 
@@ -106,27 +155,24 @@ def groups(people: int, m: int, moved: int, seed: int) -> dict[str, Any]:
 
 
 def recorded(name: str, seed: int) -> dict[str, Any]:
-    table_ = np.genfromtxt(
-        DATA / f"{name}.csv", delimiter=",", names=True, dtype=None, encoding="utf-8"
-    )
-    columns = table_.dtype.names
-    rows = np.column_stack([table_[column] for column in columns[:3]]).astype(np.int64)
-    who = table_[next(c for c in columns if c in ("person", "worker"))]
-    rng = np.random.default_rng(seed)
-    out = rng.random(len(rows)) < 0.2
-    known: dict[str, Any] = {"n_components": SETS[name], "n_objects": int(rows.max()) + 1}
+    trials = nearer.read_trials(next(DATA.glob(f"{name}.*")))
+    out = np.random.default_rng(seed).random(len(trials)) < 0.2
+    tested = trials[out]
+    rows, trial = tested.triplets()
+    whose = np.asarray(tested.people)[trial]
+    known: dict[str, Any] = {"n_components": SETS[name], "n_objects": trials.n_objects}
     found: dict[str, Any] = {}
     for kind, options in (("one map", {}), ("no", {"differ": "no"}), ("auto", {"differ": "auto"})):
-        people = who[~out] if options else None
-        e = nearer.fit(rows[~out], people=people, random_state=seed, **options, **known)
-        p = e.predict_proba(rows[out])[:, 1]
+        seen = trials[~out] if options else trials[~out].with_fields(people=None)
+        e = nearer.fit(seen, random_state=seed, **options, **known)
+        p = e.predict_proba(rows)[:, 1]
         if e.people is not None:
-            for person in np.intersect1d(who[out], e.people["id"]):
-                its = who[out] == person
-                p[its] = e.predict_proba(rows[out][its], person=person)[:, 1]
+            for person in np.intersect1d(whose, e.people["id"]):
+                its = whose == person
+                p[its] = e.predict_proba(rows[its], person=person)[:, 1]
         found[f"{kind} accuracy"] = float((p > 0.5).mean())
         found[f"{kind} log loss"] = float(-np.log(p).mean())
-        found[f"{kind} calibration"] = float(np.maximum(p, 1 - p).mean() - (p > 0.5).mean())
+        found[f"{kind} calibration"] = more_sure(p)
     return found
 
 
@@ -137,9 +183,8 @@ def _mean(rows: Rows, key: str) -> str:
 
 def _pictures(folder: Path) -> None:
     """What shape and colour count for each of 20 people, and two groups that differ."""
-    table_ = np.loadtxt(DATA / "people_shapecolor16.csv", delimiter=",", skiprows=1, dtype=str)
-    rows, who = table_[:, :3].astype(np.int64), table_[:, 3]
-    e = nearer.fit(rows, people=who, n_components=2, differ="weights", random_state=0)
+    trials = nearer.read_trials(DATA / "people_shapecolor16.csv")
+    e = nearer.fit(trials, n_components=2, differ="weights", random_state=0)
     nearer.plotting.save(e.plot(people=True), folder / "people-weights.png")
     rng = np.random.default_rng(0)
     X = SPREAD * rng.normal(size=(20, 2))
@@ -161,10 +206,12 @@ def page(rows: Rows, folder: Path) -> str:
         for name in ("alone", "people"):
             keys = ("draws", "held", "tau", "calibration", "seconds")
             shown = [_mean(some, f"{name}_{key}") for key in keys]
+            shown.insert(4, _mean(some, "people_again") if name == "people" else "")
             width = f"{wider:.2f}" if name == "people" else ""
             lines.append([kind, f"{m:,}", name, *shown, width, len(some)])
     head = ["crowd", "answers", "fitted", "draws hold", "held-out holds", "τ expected − true"]
-    text = table([*head, "confidence − right", "seconds", "wider by", "runs"], lines)
+    head += ["confidence − right, further people", "these people", "seconds", "wider by", "runs"]
+    text = table(head, lines)
     lines = []
     for people, m, moved in distinct(pick(rows, "groups"), "people", "m", "moved"):
         some = pick(rows, "groups", people=people, m=m, moved=moved)
@@ -172,6 +219,14 @@ def page(rows: Rows, folder: Path) -> str:
         lines.append([people, f"{m:,}", moved, *shown, len(some)])
     head = ["people a group", "answers a group", "moved", "p ≤ .05", "named", "any wrongly", "runs"]
     text += "\n\n" + table(head, lines)
+    if some := pick(rows, "pilots"):
+        lines = []
+        for count, name in product((10, 30), ("accuracy", "tau")):
+            keys = ("held", "bias", "width")
+            shown = [_mean(some, f"{count} {name} {key}") for key in keys]
+            lines.append([count, name, *shown, len(some)])
+        head = ["people", "forecast", "80 % interval holds", "forecast − true", "width", "pilots"]
+        text += "\n\n" + table(head, lines)
     lines = []
     for name in distinct(pick(rows, "sets"), "name"):
         some = pick(rows, "sets", name=name)
