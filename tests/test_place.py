@@ -9,6 +9,7 @@ from scipy.stats import kendalltau
 
 import nearer
 from nearer._kernels import compiling
+from nearer._kernels import placing as kernel
 from nearer.algorithms.choose_questions import most_questions
 from nearer.algorithms.place import place_among
 from nearer.errors import InvalidInput
@@ -153,6 +154,29 @@ def test_a_budget_that_does_not_reach_all_says_which_it_did_not_reach():
     lost = np.isnan(placed.positions).any(axis=1)
     assert placed.objects[lost].tolist() == placed.never_asked.tolist()
     assert 0 < lost.sum() < 30
+
+
+@pytest.mark.parametrize("tail", [0.0, 3.0])
+@pytest.mark.parametrize("head", [kernel.ANCHOR_HEAD, kernel.OWN_HEAD])
+def test_a_margin_knows_its_slopes_and_how_unsure_anchors_make_it(monkeypatch, head, tail):
+    monkeypatch.setattr(kernel, "counted", kernel.counted.py_func)
+    rng, sharpness, step = np.random.default_rng(0), 1.7, 1e-6
+    places, variances = rng.normal(size=(3, 2)), np.array([0.0, 0.3, 2.0])  # x, then two anchors
+    asked = np.array([[1, 2, head]], dtype=np.int16)
+
+    def margin(points):
+        anchors, gradient = np.column_stack([points, variances]), np.empty(2)
+        found = kernel._margin.py_func(points[0], anchors, (sharpness, tail), asked, 0, gradient)
+        return *found, gradient
+
+    slopes = np.empty((3, 2))
+    for point, axis in np.ndindex(3, 2):
+        move = np.zeros((3, 2))
+        move[point, axis] = step
+        slopes[point, axis] = (margin(places + move)[0] - margin(places - move)[0]) / (2 * step)
+    _, variance, gradient = margin(places)
+    np.testing.assert_allclose(gradient, slopes[0], rtol=1e-5)
+    assert variance == pytest.approx(variances[1:] @ np.square(slopes[1:]).sum(axis=1), rel=1e-5)
 
 
 @pytest.fixture(scope="module")

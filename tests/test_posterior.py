@@ -13,7 +13,7 @@ from benchmarks._calibration import reliability_diagram
 from nearer._kernels import comparisons as kernel
 from nearer.fitting.belief import Belief
 from nearer.fitting.heldout import Tuned, fit_curve, hold_out, tune
-from nearer.fitting.likelihood import Curve, MarginForecast, Noise, as_answers
+from nearer.fitting.likelihood import Curve, MarginForecast, Noise, as_answers, moderate
 from nearer.fitting.posterior import fit_posterior
 from nearer.questions import answered, random_questions
 
@@ -191,3 +191,11 @@ def test_where_distances_are_equal_a_bias_is_found():
     answers = as_answers([[0, 1, 2], [3, 1, 2], [4, 1, 2]], n_objects=5)
     at_one_place = fit_posterior(answers, 1, Noise(bias=True), start=np.zeros((5, 1)))
     np.testing.assert_allclose(at_one_place.bias, [0.0, 0.65, -0.65, 0.0, 0.0], atol=0.01)
+
+
+@pytest.mark.parametrize("variance", [0.1, 1.0, 16.0, 100.0])
+def test_moderated_margins_are_the_mean_of_the_logistic_curve(variance):
+    at, weights = np.polynomial.hermite_e.hermegauss(201)
+    for mean in (0.0, 0.5, 2.0, 8.0):
+        exact = weights @ expit(mean + np.sqrt(variance) * at) / weights.sum()
+        assert expit(moderate(np.array(mean), np.array(variance))) == pytest.approx(exact, abs=0.02)
