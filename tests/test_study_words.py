@@ -17,9 +17,8 @@ from browserkit import (
 )
 
 from nearer.errors import InvalidInput
-from nearer.study.config import Config
+from nearer.study.config import Config, read_words, shipped
 from nearer.study.items import read_files
-from nearer.study.words import read_words, shipped
 
 PAGES = files("nearer.study") / "pages"
 ENGLISH = yaml.safe_load((PAGES / "words" / "en.yaml").read_text(encoding="utf-8"))
@@ -47,7 +46,7 @@ def test_every_word_is_used_and_every_used_word_is_there():
         (PAGES / name).read_text(encoding="utf-8") for name in ("participant.html", "error.html")
     ]
     text = " ".join(pages)
-    code = (PAGES.parent / "words.py").read_text(encoding="utf-8")
+    code = (PAGES.parent / "config.py").read_text(encoding="utf-8")
     used = set(re.findall(r"words\.(\w+)", text)) | {"direction"}
     used |= {word for word in re.findall(r'"(\w+)"', code) if word in ENGLISH}
     for script in (PAGES / "static").iterdir():

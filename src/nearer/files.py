@@ -270,6 +270,15 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def templates(package: str, folder: str, *, autoescape: bool) -> Any:
+    """The Jinja templates in a folder of a package."""
+    import jinja2  # noqa: PLC0415 - slow to import
+
+    how: dict[str, Any] = {"undefined": jinja2.StrictUndefined, "autoescape": autoescape}
+    how |= {"trim_blocks": True, "lstrip_blocks": True}
+    return jinja2.Environment(loader=jinja2.PackageLoader(package, folder), **how)
+
+
 def data_url(content: bytes, kind: str) -> str:
     """A file as text that a page or a request can hold; `kind` is its media type."""
     return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"

@@ -22,11 +22,6 @@ class TerminalLine(Progress):
         shown = console.is_terminal
         super().__init__(*columns, console=console, transient=True, disable=not shown)
 
-    def stop(self) -> None:
-        """End the line; rich before 14.3 would write an empty one into a pipe."""
-        if not self.disable:
-            super().stop()
-
 
 @contextmanager
 def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:

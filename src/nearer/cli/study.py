@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import click
-import jinja2
 
 from nearer.checks import amount
 from nearer.cli import output
 from nearer.cli.output import GivenPath, Number, json_option, option, say, show
 from nearer.errors import InvalidInput
-from nearer.files import json_text, write_bytes
+from nearer.files import json_text, templates, write_bytes
 from nearer.study import actions, items, store
 from nearer.study.auth import Signer
 from nearer.study.config import Config, parse_yaml, read_yaml
@@ -123,8 +122,7 @@ def status(study: Path, show_people: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json_text(figures))
         return
-    pages = jinja2.PackageLoader("nearer.study", "pages")
-    texts = jinja2.Environment(loader=pages, trim_blocks=True, lstrip_blocks=True, autoescape=False)
+    texts = templates("nearer.study", "pages", autoescape=False)
     say(texts.get_template("status.txt").render(study=study, **figures))
 
 

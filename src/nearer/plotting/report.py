@@ -17,7 +17,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
 import scipy
 
@@ -25,7 +24,7 @@ from nearer import __version__
 from nearer.checks import amount
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
-from nearer.files import content_suffix, data_url, write_bytes
+from nearer.files import content_suffix, data_url, templates, write_bytes
 from nearer.plotting.canvas import MANY, as_picture
 from nearer.plotting.maps import plot_positions
 from nearer.plotting.other_plots import plot_dimension, plot_people
@@ -81,16 +80,10 @@ def references(embedding: Embedding) -> list[str]:
 
 
 def _rendered(template: str, *, autoescape: bool = False, **values: Any) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("nearer.plotting"),
-        autoescape=autoescape,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates("nearer.plotting", "templates", autoescape=autoescape)
     for text_of in (amount, _percent, _cell, _plain, _fenced, _data_url):
         environment.filters[text_of.__name__.removeprefix("_")] = text_of
-    return environment.get_template(template).render(values)
+    return str(environment.get_template(template).render(values))
 
 
 def _plain(text: str) -> str:

@@ -16,10 +16,9 @@ import numpy as np
 
 from nearer.study.auth import hashed
 from nearer.study.board import Answer, Lease, Ledger, Participant, Question, Refusal, Reply, fact
-from nearer.study.config import CHANGEABLE
+from nearer.study.config import CHANGEABLE, Short, parse
 from nearer.study.items import Item
 from nearer.study.store import insert_items, stored_items
-from nearer.study.words import Short, parse
 from nearer.trials import Trials
 
 #: panel: (its parameter for the person, further parameters that are kept)

@@ -32,12 +32,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 import nearer
 from nearer.study import actions, auth, participants
 from nearer.study.board import Refusal, StoreTrouble
-from nearer.study.config import CHANGEABLE
+from nearer.study.config import CHANGEABLE, Line, Short, Text, read_words
 from nearer.study.items import read_files, read_zip
 from nearer.study.participants import completion_code
 from nearer.study.store import latest_map
 from nearer.study.web import Here, Study, add_error_handlers, address_of, page, problem, same_site
-from nearer.study.words import Line, Short, Text, read_words
 
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
 _HEADERS = {

@@ -27,8 +27,7 @@ from nearer.checks import amount
 from nearer.errors import InvalidInput
 from nearer.files import decoded, one_message, open_zip, read_bytes
 from nearer.study.board import OwnQuestion, fact
-from nearer.study.config import part, read_yaml
-from nearer.study.words import Text, parse
+from nearer.study.config import Text, parse, part, read_yaml
 from nearer.trials import Trials
 
 _TEXT_COLUMNS = ("text", "label", "name", "item", "target", "word")

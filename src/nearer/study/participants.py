@@ -20,9 +20,8 @@ from starlette.requests import Request
 from nearer.study import actions
 from nearer.study.actions import PANELS, Identity, Trial
 from nearer.study.board import Ledger, Refusal
-from nearer.study.config import Config
+from nearer.study.config import Checked, Config, Short, Text, to_html
 from nearer.study.web import Here, ItemTokens, Study, address_of
-from nearer.study.words import Checked, Short, Text, to_html
 
 router = APIRouter(prefix="/api", tags=["participant"])
 

@@ -10,18 +10,18 @@ import threading
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import jinja2
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse
 from starlette.exceptions import HTTPException
 
 from nearer.errors import InvalidInput
+from nearer.files import templates
 from nearer.study.auth import Guesses, Rate, Signer, network_of
 from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.conductor import Conductor
+from nearer.study.config import read_words
 from nearer.study.store import Change, Facts, Store, read_header
-from nearer.study.words import read_words
 
 T = TypeVar("T")
 
@@ -185,13 +185,7 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, http)
 
 
-_TEMPLATES = jinja2.Environment(
-    loader=jinja2.PackageLoader("nearer.study", "pages"),
-    autoescape=True,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_TEMPLATES = templates("nearer.study", "pages", autoescape=True)
 _TEMPLATES.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
 
 
