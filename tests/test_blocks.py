@@ -11,9 +11,8 @@ from nearer import _fit
 from nearer.errors import InvalidInput
 from nearer.fitting.solver import LOSSES, Loss, Passes
 from nearer.scale import blocks
-from nearer.scale.blocks import as_source, store
+from nearer.scale.blocks import BlockPasses, as_source, lay_out, store
 from nearer.scale.fit_in_blocks import in_blocks
-from nearer.scale.passes import BlockPasses, lay_out
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def free_port():
 SMALL = """
     import sys
     from nearer.scale import blocks
-    from nearer.scale import passes
+    from nearer.scale import blocks as passes
     from nearer import _fit
     from nearer.cli import main
     from nearer.scale import fit_in_blocks as _many
@@ -101,7 +101,7 @@ def test_one_pass_is_the_sum_over_the_shares(file):
     """From the same start, value, gradient, share and information are those of one process."""
     code = textwrap.dedent(SMALL) + textwrap.dedent("""
         import numpy as np, json
-        from nearer.scale.passes import Processes
+        from nearer.scale.blocks import Processes
         from nearer.scale.blocks import as_source, store
         from nearer.fitting.solver import Loss
         crew = Processes()
@@ -149,7 +149,7 @@ def test_one_pass_is_the_sum_over_the_shares(file):
 
 # process 1 says when it is in the middle of the fit
 SLOW = """
-    from nearer.scale import passes as blockwise
+    from nearer.scale import blocks as blockwise
     passed, count = blockwise.BlockPasses.sums, [0]
     def sums(self, loss, X):
         count[0] += 1

@@ -196,8 +196,7 @@ def _fit_file(
 
 def _in_blocks(path: Path, columns: dict[str, str | int] | None) -> BlockSource | None:
     """The file in blocks where it has very many answers, or many processes to fit them."""
-    from nearer.scale.blocks import as_source
-    from nearer.scale.passes import is_one_of_many
+    from nearer.scale.blocks import as_source, is_one_of_many
 
     source = as_source(path, columns)
     if is_one_of_many():
@@ -220,9 +219,8 @@ def _fit_blocks(
     **steps: Any,
 ) -> tuple[Embedding, dict[str, int | None], Checkpoint] | None:
     """Fit the answers of a large file; no result in processes that only help."""
-    from nearer.scale.blocks import store
+    from nearer.scale.blocks import Processes, is_one_of_many, lay_out, store
     from nearer.scale.fit_in_blocks import Checkpoint, fit_many
-    from nearer.scale.passes import Processes, is_one_of_many, lay_out
 
     others = Processes(device) if is_one_of_many() else None
     with using(device), step_progress() as step:

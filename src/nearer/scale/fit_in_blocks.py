@@ -41,8 +41,7 @@ from nearer.fitting.solver import (
     random_start,
 )
 from nearer.questions import Floats, share_interval
-from nearer.scale.blocks import Stored, as_source, store
-from nearer.scale.passes import lay_out
+from nearer.scale.blocks import Stored, as_source, lay_out, store
 
 _LAST = "all answers"  # the stage that ends as closely as is asked for
 
