@@ -446,3 +446,15 @@ def test_the_command_keeps_a_journal(tmp_path):
     other = CliRunner().invoke(main, command)
     assert other.exit_code == 2
     assert "another run: data was" in other.output
+
+
+def test_a_journal_and_its_log_are_read_by_their_owner_alone(tmp_path):
+    seen = []
+
+    def oracle(questions):
+        seen.append({f.name: f.stat().st_mode & 0o777 for f in tmp_path.glob("answers.db*")})
+        return np.ones(len(questions), dtype=bool)
+
+    nearer.run(nearer.rank_objects(0, 20), oracle, journal=tmp_path / "answers.db")
+    assert len(seen[-1]) == 3
+    assert {*seen[0].values(), *seen[-1].values()} == {0o600}

@@ -2,9 +2,14 @@
 
 import asyncio
 import contextlib
+import hashlib
+import os
 import re
 import socket
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 from studykit import make_study
@@ -13,6 +18,9 @@ from benchmarks._study_people import served
 from nearer.study import app as server_app
 from nearer.study.app import create_app
 from nearer.study.auth import Signer
+from nearer.study.config import Config
+from nearer.study.items import Item
+from nearer.study.store import new_study
 from nearer.study.web import Study
 
 
@@ -109,6 +117,49 @@ def test_trailers_without_end_are_cut_off(server):
         say(server.port, head, b"2\r\n{}\r\n0\r\n", *[b"x: " + b"y" * 60_000 + b"\r\n"] * 500)
     assert memory(server.process) - before < 30
     assert server.said() == ""
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory):
+    """A server that waits two seconds instead of thirty, and what it prints."""
+    path = tmp_path_factory.mktemp("impatient") / "s.db"
+    sound = Item("long", "sound", mime="audio/wav", content=bytes(30_000_000))
+    new_study(path, [sound, Item("a", "text", "a"), Item("b", "text", "b")], Config.of({}))
+    code = "from nearer.study import app; app._SECONDS = 2.0; from nearer.cli import main; main()"
+    command = [sys.executable, "-uc", code, "study", "serve", str(path), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        said = "".join(process.stdout.readline() for _ in range(5))
+        yield process, said, hashlib.sha256(sound.content).hexdigest()
+        process.terminate()
+
+
+def test_serve_says_who_can_open_its_links(impatient):
+    _, said, _ = impatient
+    port = re.search(r"Participants: http://127\.0\.0\.1:(\d+)/\n", said)[1]
+    assert "Only this computer can open these links. docs/study-deployment.md" in said
+    assert f"this link works once:\nhttp://127.0.0.1:{port}/setup/" in said
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system's limit is Linux's")
+def test_a_reply_that_nobody_reads_is_given_up(impatient):
+    process, said, sha = impatient
+    port = int(re.search(r":(\d+)/\n", said)[1])
+
+    def connections():
+        files = [
+            os.readlink(f) for f in Path(f"/proc/{process.pid}/fd").iterdir() if f.is_symlink()
+        ]
+        return sum("socket" in file for file in files)
+
+    before = connections()
+    with contextlib.ExitStack() as stack:
+        for _ in range(5):
+            wire = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            wire.sendall(f"GET /media/{sha} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+        ends = time.monotonic() + 30
+        while connections() > before or time.monotonic() < ends - 29:
+            assert time.monotonic() < ends, "the connections stay"
+            time.sleep(0.1)
 
 
 class Connection:

@@ -296,6 +296,7 @@ def lock_file(path: Path) -> IO[bytes]:
     It is locked itself, since a second file beside it could be deleted and made again between two
     processes. `BlockingIOError` says that another process holds the lock.
     """
+    path.touch(mode=0o600)  # what people or a model said is its owner's alone
     file = path.open("ab")
     try:
         import fcntl  # noqa: PLC0415 - not on Windows, where SQLite's own locks must do
