@@ -26,7 +26,7 @@ import nearer
 from benchmarks._simulated import NOISE, believe, people_who_choose, random_screens
 from benchmarks.harness import Cell, Rows, ahead, cell, distinct, grid, median, pick, table
 from nearer.algorithms.choose_questions import ScreenSource
-from nearer.datasets.published import folders
+from nearer.datasets.loaders import folders
 from nearer.errors import MissingData
 from nearer.fitting.belief import Belief
 from nearer.fitting.heldout import fit_curve

@@ -29,7 +29,7 @@ import numpy as np
 import nearer
 from benchmarks.harness import Cell, Rows, cell, distinct, median, pick, table
 from benchmarks.soe import cblearn_environment
-from nearer.datasets.published import folders
+from nearer.datasets.loaders import folders
 from nearer.errors import MissingData
 from nearer.questions import find, pack
 

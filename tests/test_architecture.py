@@ -36,7 +36,7 @@ PURE = ("asking", "fitting", "algorithms")
 IMPURE = {f"asking/{name}.py" for name in ("run", "journal", "progress")}
 
 # What the package may hold. A change that adds beyond it takes away elsewhere, or argues in review.
-BUDGET = {"lines": 26_190, "modules": 93, "constants": 97, "one importer": 9}
+BUDGET = {"lines": 26_130, "modules": 90, "constants": 97, "one importer": 8}
 PAPER_LINES = 1_700
 
 MODULES = sorted(SOURCE.rglob("*.py"))

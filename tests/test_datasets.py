@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearer import datasets
-from nearer.datasets.points import load_named_points
+from nearer.datasets.loaders import load_named_points
 from nearer.errors import AnswersWarning, InvalidInput
 
 MAKERS = [

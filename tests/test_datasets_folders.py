@@ -4,7 +4,7 @@ import warnings
 import pytest
 
 from nearer.datasets import CATALOGUE, load_digits_mnist, load_human
-from nearer.datasets.published import DataFile, Entry, entry, fetch, find, folders, locate
+from nearer.datasets.loaders import DataFile, Entry, entry, fetch, find, folders, locate
 from nearer.errors import InvalidInput, MissingData
 
 CONTENT = b"0,1,2\n"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nearer.datasets import HUMAN, load_classes, load_human
-from nearer.datasets.published import entry, locate
+from nearer.datasets.loaders import entry, locate
 
 # name: answers, objects, triplets, distinct questions
 KNOWN = {

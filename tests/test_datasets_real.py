@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from nearer.datasets import load_digits_mnist, load_newsgroups, load_spambase
-from nearer.datasets.published import entry, locate
+from nearer.datasets.loaders import entry, locate
 from nearer.errors import InvalidInput
 
 

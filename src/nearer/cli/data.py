@@ -17,7 +17,7 @@ def command(as_json: bool) -> None:
     Files are looked for in the folder that NEARER_DATA names, where it is set, then in the cache
     folder (NEARER_CACHE). Some sets can be downloaded instead.
     """
-    from nearer.datasets.published import CATALOGUE, folders
+    from nearer.datasets.loaders import CATALOGUE, folders
 
     sets = [_describe(data) for data in CATALOGUE]
     left = {"at hand": "at_hand", "licence": "licence", "what": "what"}
@@ -33,7 +33,7 @@ def command(as_json: bool) -> None:
 
 
 def _describe(data: Any) -> dict[str, Any]:
-    from nearer.datasets.published import locate
+    from nearer.datasets.loaders import locate
 
     paths = {file.name: locate(file) for file in data.files}
     missing = [name for name, path in paths.items() if path is None]

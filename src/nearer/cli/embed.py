@@ -20,7 +20,7 @@ from nearer.asking.run import run
 from nearer.checks import amount
 from nearer.cli import output
 from nearer.cli.output import GivenPath, json_option, option, seed_option
-from nearer.datasets.points import NamedPoints, load_named_points
+from nearer.datasets.loaders import NamedPoints, load_named_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.files import json_text, positions_text, table_text, write_files

@@ -204,7 +204,7 @@ def backup(study: Path, copy: Path) -> None:
 @json_option
 def simulate(study: Path, positions: Path | None, as_json: bool, **crowd: Any) -> None:
     """Try a copy of STUDY out on simulated people, to plan how many answers it needs."""
-    from nearer.datasets.points import load_points
+    from nearer.datasets.loaders import load_points
     from nearer.study.simulate import plan
 
     known = None if positions is None else load_points(positions)
