@@ -180,5 +180,5 @@ def test_arguments_are_checked(arguments, message):
 
 
 def test_a_mask_of_the_wrong_form_is_refused():
-    with pytest.raises(nearer.errors.InvalidInput, match="one boolean for each"):
+    with pytest.raises(nearer.errors.InvalidInput, match="a boolean for each"):
         nearer.adaptive(9, budget=9, askable=lambda q: np.ones(len(q)), random_state=0)

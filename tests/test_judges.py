@@ -97,9 +97,12 @@ def test_each_object_is_shown_first_about_half_of_the_time():
 
 
 def test_the_same_seed_shows_the_same_order_in_every_process():
-    first, second = OptionOrder(seed=3), OptionOrder(seed=3)
+    first, second, third = (OptionOrder(seed=3) for _ in range(3))
     questions = some_questions(50)
-    assert [first.show(q) for q in questions] == [second.show(q) for q in questions]
+    shown = [first.show(q) for q in questions]
+    assert shown == [second.show(q) for q in questions]
+    mirrored = [third.show((head, b, a)) for head, a, b in questions]
+    assert [one.first for one in shown] == [one.first for one in mirrored]
 
 
 @pytest.mark.parametrize("question", ["Which?", "{tail}", "{head", "{}"])
