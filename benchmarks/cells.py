@@ -193,7 +193,7 @@ def _progress(cells: int, finished: int) -> Iterator[Any]:
 @contextmanager
 def _cluster(address: str) -> Iterator[Executor]:
     """The workers of a Dask cluster."""
-    from nearer.scale.cluster import scheduler  # an extra
+    from nearer.parallel import scheduler  # an extra
 
     with scheduler(address) as client:
         yield client.get_executor(pure=False)

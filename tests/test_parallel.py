@@ -18,8 +18,7 @@ from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.heldout import hold_out
 from nearer.fitting.likelihood import Noise, as_answers
-from nearer.parallel import parallel_map
-from nearer.scale.cluster import scheduler
+from nearer.parallel import parallel_map, scheduler
 from paper.experiments import Experiment
 
 distributed = pytest.importorskip("distributed")

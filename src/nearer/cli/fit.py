@@ -119,7 +119,7 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
     where the file says who answered, fit.json with all figures, the version,
     the source and the command, map.png, dimension.png.
     """  # noqa: D301 - the backspace keeps the lines of the list apart
-    from nearer.scale.cluster import scheduler as sent_to
+    from nearer.parallel import scheduler as sent_to
 
     drawings = {name: options.pop(name) for name in ("map", "report")}
     pictures, size = options.pop("pictures"), options.pop("picture_size")

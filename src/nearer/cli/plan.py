@@ -61,7 +61,7 @@ def command(
     some are chosen.
     """
     from nearer.algorithms.adaptive import TOGETHER
-    from nearer.scale.cluster import scheduler as sent_to
+    from nearer.parallel import scheduler as sent_to
 
     if hours is not None and most is not None:
         raise click.UsageError("--answers and --hours both say how large the study is")

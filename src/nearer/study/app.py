@@ -30,13 +30,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import nearer
-from nearer.study import actions, auth, participants
+from nearer.study import actions, auth
 from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.config import CHANGEABLE, Line, Short, Text, read_words
 from nearer.study.items import read_files, read_zip
-from nearer.study.participants import completion_code
 from nearer.study.store import latest_map
-from nearer.study.web import Here, Study, add_error_handlers, address_of, page, problem, same_site
+from nearer.study.web import (
+    Here,
+    Study,
+    add_error_handlers,
+    address_of,
+    completion_code,
+    page,
+    problem,
+    router,
+    same_site,
+)
 
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
 _HEADERS = {
@@ -83,8 +92,8 @@ def create_app(study: Study) -> FastAPI:
     app.state.study = study
     app.add_middleware(Guard)
     add_error_handlers(app)
-    for router in (participants.router, researchers, doors, pages):
-        app.include_router(router)
+    for each in (router, researchers, doors, pages):
+        app.include_router(each)
     static = files("nearer.study") / "pages" / "static"
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
     return app
