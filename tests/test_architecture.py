@@ -16,7 +16,7 @@ SOURCE = ROOT / "src" / "nearer"
 
 # A package imports those to its left or above, never others; docs/architecture.md draws this.
 ORDER = """
-    errors shown questions checks distances files parallel trials
+    errors questions checks distances files parallel trials
     _kernels metrics triplets asking fitting
     dimension embedding comparison
     algorithms _fit _embed scale datasets plotting estimators judges
@@ -36,7 +36,7 @@ PURE = ("asking", "fitting", "algorithms")
 IMPURE = {f"asking/{name}.py" for name in ("run", "journal", "progress")}
 
 # What the package may hold. A change that adds beyond it takes away elsewhere, or argues in review.
-BUDGET = {"lines": 26_130, "modules": 90, "constants": 97, "one importer": 8}
+BUDGET = {"lines": 26_090, "modules": 87, "constants": 97, "one importer": 7}
 PAPER_LINES = 1_700
 
 MODULES = sorted(SOURCE.rglob("*.py"))

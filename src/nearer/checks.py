@@ -1,4 +1,4 @@
-"""One rule and one message for each kind of argument, and texts that messages share.
+"""One rule and one message for each kind of argument, and texts of messages and results.
 
 Every function returns the argument in the form that the package works with, or raises
 `InvalidInput` with the value, the rule and the remedy.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from functools import partial
+from html import escape
 from numbers import Integral
 from typing import Any
 
@@ -301,7 +302,7 @@ def one_each(name: str, value: ArrayLike, m: int, of: str = "triplets") -> Float
     return values
 
 
-# --- texts of messages ---------------------------------------------------------------------------
+# --- texts of messages and results ---------------------------------------------------------------
 
 
 def amount(n: int, noun: str, plural: str = "") -> str:
@@ -324,3 +325,23 @@ def as_called(
         if value is not defaults[name] and not (plain and value == defaults[name]):
             arguments.append(f"{name}={value!r}" if plain else f"{name}=…")
     return f"{function}({', '.join(arguments)})"
+
+
+class Shown:
+    """Prints as its name and `_summary`; a notebook shows the first ten rows of `to_frame`, too."""
+
+    def _summary(self) -> list[str]:
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """A pandas frame."""
+        raise NotImplementedError
+
+    def _first(self) -> Any:
+        return self.to_frame()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self._summary())})"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>{self._first().head(10).to_html()}"

@@ -32,14 +32,13 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.stats import chi2, f
 
 from nearer import checks
-from nearer.checks import amount, as_points
+from nearer.checks import Shown, amount, as_points
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import as_answers
 from nearer.fitting.posterior import fit_posterior, log_posterior
 from nearer.metrics import Procrustes, best_motions, procrustes
 from nearer.questions import Floats
-from nearer.shown import Shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

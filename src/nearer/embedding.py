@@ -27,7 +27,7 @@ from scipy.spatial.distance import pdist
 from nearer import __version__, checks
 from nearer.asking.protocol import Oracle
 from nearer.asking.run import run
-from nearer.checks import amount
+from nearer.checks import Shown, amount
 from nearer.dimension import DimensionEstimate
 from nearer.distances import Distances
 from nearer.errors import AnswersWarning, InvalidInput
@@ -38,7 +38,6 @@ from nearer.fitting.likelihood import Curve, Noise
 from nearer.fitting.posterior import Posterior
 from nearer.metrics import Agreement
 from nearer.questions import Answers
-from nearer.shown import Shown
 from nearer.trials import Report, Trials
 
 if TYPE_CHECKING:

@@ -26,11 +26,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from nearer import checks
-from nearer.checks import amount
+from nearer.checks import Shown, amount
 from nearer.errors import InvalidInput
 from nearer.files import one_message
 from nearer.questions import Answers, Floats, Objects, Questions, Said, pack, unsure_rows
-from nearer.shown import Shown
 
 TASKS = ("near", "odd-one-out", "most-central", "pairs")
 _EACH = ("query", "shown", "chosen", "wanted", "people", "seconds", "weights")  # one a trial

@@ -29,7 +29,7 @@ from nearer.asking.protocol import (
     recorded,
     repeatable,
 )
-from nearer.checks import amount
+from nearer.checks import Shown, amount
 from nearer.embedding import Embedding, as_frame
 from nearer.errors import BudgetSpent, InvalidInput
 from nearer.fitting.likelihood import Curve, Noise
@@ -37,7 +37,6 @@ from nearer.fitting.posterior import QUESTIONS, Posterior
 from nearer.fitting.solver import margins
 from nearer.metrics import procrustes
 from nearer.questions import Floats, Objects, Questions, Said, random_questions
-from nearer.shown import Shown
 
 # `python -m benchmarks scale` shows what comes of these.
 _ANCHORS = 300  # members of the core that others are compared with: time against fine ties

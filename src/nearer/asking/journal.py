@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from typing import IO, Any
@@ -36,19 +37,6 @@ _JOURNAL = ("a journal", "if it is damaged, go on from a copy")
 _MARK = int.from_bytes(b"near")  # how an SQLite file says whose it is
 #: options that may differ from call to call: they say when to stop, or what to keep
 FREE = ("budget", "quality", "keep_triplets", "begun_with")
-
-_SCHEMA = f"""
-PRAGMA application_id = {_MARK};
-CREATE TABLE header (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE objects (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
-CREATE TABLE calls (
-  id INTEGER PRIMARY KEY, at REAL NOT NULL, tries INTEGER NOT NULL, cost REAL NOT NULL
-);
-CREATE TABLE answers (
-  round INTEGER NOT NULL, row INTEGER NOT NULL, question TEXT NOT NULL, answer TEXT NOT NULL,
-  said_by TEXT, call INTEGER NOT NULL REFERENCES calls (id), PRIMARY KEY (round, row)
-) WITHOUT ROWID;
-"""
 
 
 @dataclass(frozen=True)
@@ -182,7 +170,7 @@ def _create(path: Path, db: sqlite3.Connection, header: Mapping[str, Any]) -> No
     stored = ((key, json.dumps(value)) for key, value in header.items() if key != "names")
     try:
         db.execute("BEGIN EXCLUSIVE")
-        for statement in _SCHEMA.split(";"):
+        for statement in (files("nearer.asking") / "journal.sql").read_text().split(";"):
             db.execute(statement)
         db.executemany("INSERT INTO header VALUES (?, ?)", stored)
         db.executemany("INSERT INTO objects VALUES (?, ?)", enumerate(header["names"]))

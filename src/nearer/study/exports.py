@@ -12,6 +12,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,30 +26,14 @@ from nearer.study.board import COUNTED, decode
 from nearer.study.store import latest_map
 from nearer.study.worker import as_trials
 
-_ANSWERS = """
-SELECT a.id AS answer, a.person AS id, p.pseudonym AS person, q.id AS question, q.purpose, q.task,
-       q.query AS head, q.shown AS posed, q.choose, q.repeats, q.expected, l.shown, a.choice,
-       a.chosen, a.response_ms, a.elapsed_ms, a.received, l.issued, l.expires,
-       a.person IN (SELECT person FROM excluded) AS excluded, coalesce(b.method, '') AS method,
-       coalesce(i.panel, '') AS panel, coalesce(i.external, '') AS external,
-       EXISTS (SELECT 1 FROM answers c WHERE c.supersedes = a.id) AS taken_back
-FROM answers a JOIN questions q ON q.id = a.question JOIN leases l ON l.id = a.lease
-JOIN people p ON p.id = a.person
-LEFT JOIN batches b ON b.id = q.batch LEFT JOIN identities i ON i.person = a.person
-ORDER BY a.id
-"""
-_PEOPLE = """
-SELECT p.id, p.pseudonym, p.joined, p.finished IS NOT NULL AS finished, p.excluded, p.withdrawn,
-       coalesce(i.panel, '') AS panel, coalesce(i.external, '') AS external
-FROM persons p LEFT JOIN identities i ON i.person = p.id ORDER BY p.id DESC
-"""
+_HERE = files("nearer.study")
 #: what makes a spreadsheet take a text for a formula, whatever it takes for a separator
 _RUN = re.compile("(^|;)(\\s*)(?=[=+@＝＋＠－-])")
 
 
 def stored_answers(db: sqlite3.Connection) -> pd.DataFrame:
     """Every stored answer with its question, screen and person, also those that are void."""
-    table = pd.read_sql_query(_ANSWERS, db)
+    table = pd.read_sql_query((_HERE / "answers.sql").read_text(), db)
     for name in ("posed", "shown", "chosen"):
         lists = [decode(text) if text else () for text in table[name].fillna("").tolist()]
         table[name] = pd.Series(lists, dtype=object)
@@ -232,7 +217,7 @@ _FLAGS: dict[str, tuple[Judge, Judge]] = {
 
 def people_report(db: sqlite3.Connection) -> list[SimpleNamespace]:
     """All who joined, newest first, with figures of their answers; None where there are none."""
-    people = pd.read_sql_query(_PEOPLE, db).set_index("id", drop=False)
+    people = pd.read_sql_query((_HERE / "people.sql").read_text(), db).set_index("id", drop=False)
     people = people.astype({"finished": bool, "excluded": bool, "withdrawn": bool})
     table = stored_answers(db)
     taken_back = table.groupby("id").taken_back.sum()
