@@ -294,7 +294,7 @@ def test_ctrl_c_keeps_finished_cells_and_the_same_command_goes_on(tmp_path):
     cells = list_experiments("table1", QUICK.with_runs(1))
     assert 1 <= len(before) < len(cells)
     process, _ = started(tmp_path, "--runs", "1")
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=900)
     assert process.returncode == 0, err
     assert f"{len(before)} of" in err
     assert "table1.html" in out
