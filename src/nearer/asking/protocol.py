@@ -472,7 +472,7 @@ def _as_number(answer: Any) -> float:
     if isinstance(answer, bool | np.bool_ | float | np.floating):
         return float(answer)
     rule = (
-        "must be a boolean, True where a is nearer (of 0 and 1 .astype(bool)); None for don't know"
+        "answers are booleans, True where a is nearer (0 and 1: .astype(bool)), None for don't know"
     )
     raise OracleError(
         f"an answer is {answer!r}: {rule}; or a number such as 0.8, what speaks for a"
