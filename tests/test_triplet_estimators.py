@@ -236,6 +236,16 @@ def test_steps_and_objects_are_whole(name):
         nearer.LOE(1, **{name: 2.5}).fit([[1, 2], [0, 2], [1, 3], [2, 1]])
 
 
+def test_the_score_counts_each_answer_by_its_weight(answers):
+    *_, triplets = answers
+    model = nearer.SOE(n_components=2, random_state=0).fit(triplets[:600])
+    right = model.predict(triplets)
+    both = np.concatenate([triplets, triplets[:, [0, 2, 1]]])  # each is once right and once wrong
+    assert model.score(both) == pytest.approx(0.5)
+    weights = np.where(np.concatenate([right, ~right]), 3.0, 1.0)
+    assert model.score(both, sample_weight=weights) == pytest.approx(0.75)
+
+
 @pytest.mark.parametrize("rows", ["abc", None, 3, [1, 2, 3], [[1, 2]], [[1, 2], [1]]])
 def test_what_is_no_triplet_has_no_score(rows):
     model = nearer.SOE(1, random_state=0).fit([[0, 1, 2], [2, 1, 0]])
