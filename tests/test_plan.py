@@ -73,6 +73,9 @@ def test_a_forecast_needs_no_simulation():
     paid = [*plain, "--dim", "3", "--noise", "0.1", "--cost", "0.01"]
     (row,) = json.loads(CliRunner().invoke(main, paid).stdout)["forecast"]
     assert row["cost"] == pytest.approx(0.01 * row["n_comparisons"], abs=0.01)
+    table = CliRunner().invoke(main, ["plan", "--objects", "5000", "--cost", "0.01"]).stdout
+    assert "14,844" in table
+    assert "e+" not in table
     small = ["plan", "--objects", "9", "--dim", "3", "--noise", "0.1", "--cost", "0.01", "--json"]
     (row,) = json.loads(CliRunner().invoke(main, small).stdout)["forecast"]
     assert row["cost"] == pytest.approx(0.01 * row["n_comparisons"], abs=0.01)

@@ -141,9 +141,8 @@ def _warn(embedding: Embedding, n_never: int) -> None:
     else:
         warn_of_chance(embedding, stacklevel=4)
     if embedding.n_comparisons and n_never:
-        problems.append(
-            f"{amount(n_never, 'object')} of {len(embedding.positions)} were in no question, since "
-            "the budget did not reach them, and have no position (NaN), see embedding.never_asked"
-        )
+        what = f"{amount(n_never, 'object')} of {len(embedding.positions):,} were in no question"
+        why = "since the budget did not reach them, and have no position (NaN)"
+        problems.append(f"{what}, {why}, see embedding.never_asked")
     for problem in problems:
         warnings.warn(problem, AnswersWarning, stacklevel=3)

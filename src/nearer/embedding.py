@@ -364,7 +364,7 @@ class Embedding(Shown):
         if self.held_out is not None:
             parts.append(f"held-out accuracy {self.held_out.accuracy:.3f}")
         if len(self.never_asked):
-            parts.append(f"{len(self.never_asked)} never asked about, without a position")
+            parts.append(f"{len(self.never_asked):,} never asked about, without a position")
         return parts
 
     @overload

@@ -471,12 +471,9 @@ def _as_number(answer: Any) -> float:
         return np.nan
     if isinstance(answer, bool | np.bool_ | float | np.floating):
         return float(answer)
-    rule = (
-        "answers are booleans, True where a is nearer (0 and 1: .astype(bool)), None for don't know"
-    )
-    raise OracleError(
-        f"an answer is {answer!r}: {rule}; or a number such as 0.8, what speaks for a"
-    )
+    rule = "answers are booleans, True where a is nearer (of 0 and 1 take .astype(bool))"
+    also = "None for don't know, or numbers such as 0.8, how much speaks for a"
+    raise OracleError(f"an answer is {answer!r}: {rule}; {also}")
 
 
 @dataclass(frozen=True)
