@@ -1,5 +1,7 @@
 """What is given by mistake is refused where it is given, in one message with value and rule."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -90,6 +92,7 @@ MISUSES = {
     "trials=5": lambda: nearer.write_trials("t.json", 5, form="psiz"),
     "names[0]='a": lambda: nearer.fit([[HALF, "b", "c"]]),
     "objects[0]='a": lambda: nearer.embed(ORACLE, [HALF, "b", "c"]),
+    "objects[1]=PosixPath('a": lambda: nearer.embed(ORACLE, ["b", Path("a\udcff"), "c"]),
     "5: is no path": lambda: datasets.load_points(5),
     "comparison=5": lambda: plotting.plot_comparison(5),
     "estimate=5": lambda: plotting.plot_dimension(5),

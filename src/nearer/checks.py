@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Se
 from functools import partial
 from html import escape
 from numbers import Integral
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ askable = partial(one, "askable", kind=Callable | None, rule=_ASKABLE)
 def names(name: str, values: Any) -> None:
     """Names of objects. Half of a character, which names of files may have, is in no text."""
     for i, value in enumerate(one(name, values, Iterable, "a list of names")):
-        if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+        if isinstance(value, str | PathLike) and re.search("[\ud800-\udfff]", str(value)):
             raise InvalidInput(f"{name}[{i}]={value!r:.60}: holds half of a character; take it out")
 
 
