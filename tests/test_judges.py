@@ -463,13 +463,13 @@ def test_a_judge_of_a_panel_that_gives_no_answers_is_refused_in_one_line(reply):
 
 
 def test_a_panel_of_language_models():
-    with StubServer(AT) as one, StubServer(AT, lapse=0.5) as other:
+    with StubServer(AT) as one, StubServer(AT, lapse=0.2) as other:
         panel = Panel(
-            {s.url: ChatJudge("m", endpoint=s.url, key=None, price=(1, 1)) for s in (one, other)}
+            [ChatJudge("m", endpoint=s.url, key=None, price=(1, 1)) for s in (one, other)]
         )
-        found = nearer.embed(panel, WORDS, budget=150, random_state=0, progress=False)
+        found = nearer.embed(panel, WORDS, budget=300, random_state=0, progress=False)
     report = found.details["judge"]
-    assert one.n_questions + other.n_questions == 150
+    assert one.n_questions + other.n_questions == 300
     assert {told.n_questions for told in report.reports.values()} == set(report.votes.values())
 
 
