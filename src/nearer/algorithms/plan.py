@@ -213,7 +213,10 @@ def _people_like(
         return np.asarray(lapse[who] + (1 - 2 * lapse[who]) * right)
 
     questions, asked = random_questions(len(X), QUESTIONS, rng), np.arange(QUESTIONS) % count
-    common = replace(posterior, positions=X, covariances=np.zeros_like(posterior.covariances))
+    # A draw was shrunk onto the positions; by itself it is wider than they are, by its variance.
+    wide = np.square(posterior.positions).sum() + np.einsum("nii->", posterior.covariances)
+    Y = X * np.sqrt(wide / np.square(X).sum())
+    common = replace(posterior, positions=Y, covariances=np.zeros_like(posterior.covariances))
     p = common.probability(questions)
     assert pilot.held_out is not None
     held = pilot.held_out.new_people or pilot.held_out  # the agreement is as sure as this is
