@@ -28,13 +28,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import pdist, squareform
 from scipy.special import expit
 from scipy.stats import f
 
 import nearer
 from benchmarks.coverage import _share
-from benchmarks.harness import Cell, Rows, distinct, grid, pick, table
-from nearer.algorithms.plan import plan_pilot
+from benchmarks.harness import Cell, Rows, counted, distinct, grid, pick, table
+from nearer.algorithms.plan import plan_pilot, scale_of
 from nearer.metrics import mean_kendall_tau
 from nearer.questions import answered, random_questions
 
@@ -57,6 +58,7 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     yield from grid("groups", groups, people=(20,), m=(1200, 2400), moved=(3,), seed=runs)
     yield from grid("groups", groups, people=(10,), m=(800, 2400), moved=(0,), seed=runs)
     yield from grid("pilots", pilots, seed=runs)
+    yield from grid("checks", checks, kind=tuple(KINDS), seed=runs)
     yield from grid("sets", recorded, name=tuple(SETS), seed=range(min(len(runs), 3)))
 
 
@@ -130,6 +132,49 @@ def pilots(seed: int) -> dict[str, Any]:
             found[f"{count} {name} bias"] = float(limits[1] - value)
             found[f"{count} {name} width"] = float(limits[2] - limits[0])
     return found
+
+
+def _additive(rng: np.random.Generator) -> Any:
+    """Objects at the nodes of a random tree: a column for each branch, of length 1 on average."""
+    X = np.eye(24)
+    for i in range(1, 24):
+        X[i] += X[rng.integers(i)]
+    return X * rng.exponential(size=24)
+
+
+def _ultrametric(rng: np.random.Generator) -> Any:
+    """Leaves of a random tree that are all equally far from its root."""
+    sides, columns, grown = list(np.eye(24)), [], np.zeros(24)
+    while len(sides) > 1:
+        i, j = sorted(rng.choice(len(sides), 2, replace=False))
+        grown += rng.exponential() / len(sides) ** 2
+        columns += [side * (grown - sum(columns, np.zeros(24))) for side in (sides[i], sides[j])]
+        sides[i] = sides[i] + sides.pop(j)
+    return np.array(columns).T
+
+
+KINDS: dict[str, Any] = {  # what has which points, compared by which metric
+    "plane": (lambda rng: rng.normal(size=(24, 2)), "euclidean"),
+    "space": (lambda rng: rng.normal(size=(24, 3)), "euclidean"),
+    "weak axis": (lambda rng: rng.normal(size=(24, 3)) * [1, 1, 1 / 3], "euclidean"),
+    "city block, 2": (lambda rng: rng.normal(size=(24, 2)), "cityblock"),
+    "city block, 3": (lambda rng: rng.normal(size=(24, 3)), "cityblock"),
+    "additive tree": (_additive, "cityblock"),
+    "ultrametric tree": (_ultrametric, "cityblock"),
+}
+
+
+def checks(kind: str, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    make, metric = KINDS[kind]
+    D = squareform(pdist(make(rng), metric))
+    questions = random_questions(24, 4800, rng)
+    head, a, b = questions.T
+    margins = D[head, b] - D[head, a]
+    near = rng.random(4800) < expit(margins / scale_of(margins, 1 / 8))
+    e = nearer.fit(answered(questions, near), n_objects=24, random_state=seed)
+    found = e.details["checks"] or {}
+    return {"flagged": bool(found.get("other distances", 1.0) <= 0.05), "dimension": e.dimension}
 
 
 def groups(people: int, m: int, moved: int, seed: int) -> dict[str, Any]:
@@ -227,6 +272,11 @@ def page(rows: Rows, folder: Path) -> str:
             lines.append([count, name, *shown, len(some)])
         head = ["people", "forecast", "80 % interval holds", "forecast − true", "width", "pilots"]
         text += "\n\n" + table(head, lines)
+    lines = []
+    for kind in distinct(pick(rows, "checks"), "kind"):
+        some = pick(rows, "checks", kind=kind)
+        lines.append([kind, _mean(some, "flagged"), counted(some, "dimension"), len(some)])
+    text += "\n\n" + table(["distances of", "flagged", "dimensions: files", "files"], lines)
     lines = []
     for name in distinct(pick(rows, "sets"), "name"):
         some = pick(rows, "sets", name=name)

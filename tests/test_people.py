@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 import nearer
@@ -319,9 +320,29 @@ def test_reports_show_weights_and_check_residuals(tmp_path):
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "How much the first two axes count" in page
     checks = found.details["checks"]
-    assert checks.keys() == {"person", "object", "order"}
+    assert checks.keys() == {"other distances", "person", "object", "order"}
     assert min(checks.values()) > 0.001
     late = rows.copy()
     late[800:] = np.where(np.arange(400)[:, None] % 2, late[800:], late[800:, [0, 2, 1]])
     tired = nearer.fit(late, people=who, differ="no", n_components=2, random_state=0)
     assert tired.details["checks"]["order"] < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["Euclidean", "city block", "tree"])
+def test_files_that_no_euclidean_map_fits_are_flagged(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    X, metric = rng.normal(size=(24, 2)), "euclidean" if kind == "Euclidean" else "cityblock"
+    if kind == "tree":  # each object hangs on an earlier one: a column a branch, a distance its sum
+        X = np.eye(24)
+        for i in range(1, 24):
+            X[i] += X[rng.integers(i)]
+        X *= rng.exponential(size=24)
+    D = cdist(X, X, metric)
+    head, a, b = (questions := random_questions(24, 4800, rng)).T
+    margin = D[head, b] - D[head, a]
+    near = rng.random(4800) < expit(4 * margin / D.std())
+    found = nearer.fit(answered(questions, near), n_objects=24, random_state=0)
+    p = found.details["checks"]["other distances"]
+    assert p > 0.5 if kind == "Euclidean" else p < 0.01
+    found.report(tmp_path / "report.md")
+    assert f"| other distances | {p:.3f} |" in (tmp_path / "report.md").read_text("utf-8")

@@ -27,9 +27,15 @@ from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
 from nearer.fitting.belief import Belief
 from nearer.fitting.draws import bootstrap_covariances, draw_positions
-from nearer.fitting.heldout import Calibration, HeldOut, check_residuals, hold_out_once
+from nearer.fitting.heldout import (
+    Calibration,
+    HeldOut,
+    check_distances,
+    check_residuals,
+    hold_out_once,
+)
 from nearer.fitting.initial import fit_from_more_dimensions
-from nearer.fitting.likelihood import Curve, MarginForecast, Noise
+from nearer.fitting.likelihood import Comparisons, Curve, MarginForecast, Noise
 from nearer.fitting.people import (
     FEWEST_PEOPLE,
     PeopleFit,
@@ -382,7 +388,7 @@ def _embedding(loaded: LoadedAnswers, result: _Result, call: str) -> Embedding:
             "people_differ": None if people is None else people.gains,
             "curve_of_people": None if people is None else people.curve,
             "between_people": between,
-            "checks": None if people is None else loaded.check(people),
+            "checks": None if noisy is None else loaded.check(noisy, people),
             "answered_by": loaded.answered_by,
             "weights": loaded.weights,
             "trials": bare,
@@ -485,10 +491,18 @@ class LoadedAnswers:
         names, which = np.unique(self.trials.people, return_inverse=True)
         return names, which
 
-    def check(self, people: PeopleFit) -> dict[str, float]:
-        """Whether errors of prediction depend on person, object, order, side or time: p-values."""
-        if self.are_choices or self.who is None:
+    def check(self, belief: Belief, people: PeopleFit | None) -> dict[str, float]:
+        """What a map may miss: other distances; and, of errors of prediction, what they depend on.
+
+        The p-value of each, where it is known.
+        """
+        answers, found = belief.answers, dict[str, float]()
+        if belief.held_out is None or not isinstance(answers, Comparisons):
             return {}
+        if np.isfinite(p := check_distances(answers, belief.held_out)):
+            found["other distances"] = p
+        if people is None or self.who is None:
+            return found
         order = np.arange(len(self.rows))
         groups: dict[str, Any] = {"person": self.who[1], "object": self.rows[:, 0], "order": order}
         if self.first_chosen is not None:
@@ -497,7 +511,7 @@ class LoadedAnswers:
             groups["time on task"] = np.argsort(np.argsort(self.trials.seconds, kind="stable"))
         for name in groups.keys() & {"order", "time on task"}:
             groups[name] = 5 * groups[name] // len(order)  # fifths
-        return check_residuals(people.right, people.log_likelihood, groups)
+        return found | check_residuals(people.right, people.log_likelihood, groups)
 
     @property
     def answered_by(self) -> Objects | None:

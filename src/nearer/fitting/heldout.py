@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc, expit, ndtr
+from scipy.sparse import csr_array
+from scipy.spatial.distance import pdist, squareform
+from scipy.special import chdtrc, expit, log_expit, ndtr
 
 from nearer import checks
 from nearer.fitting.initial import EXACT_PRIOR, FEWEST, fit_from_more_dimensions, fit_onwards
@@ -26,6 +28,7 @@ from nearer.fitting.likelihood import (
     MOST_LAPSE,
     Answers,
     ChoiceForecast,
+    Comparisons,
     Curve,
     MarginForecast,
     Noise,
@@ -40,7 +43,14 @@ from nearer.fitting.posterior import (
     least,
     spread_out,
 )
-from nearer.fitting.solver import Fit, Loss, margins, wants_gpu
+from nearer.fitting.solver import (
+    Fit,
+    Loss,
+    margins,
+    minimise,
+    principal_axes,
+    wants_gpu,
+)
 from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import Floats, Objects, Questions, scattered
 
@@ -330,6 +340,87 @@ def check_residuals(
         size = np.square(surplus) / np.maximum(variance, np.finfo(float).tiny)
         found[name] = float(chdtrc(len(size), size.sum())) if len(size) else np.nan
     return found
+
+
+def check_distances(answers: Comparisons, held: HeldOut) -> float:
+    """Whether other distances predict held-out answers better than the fits' Euclidean ones: p.
+
+    Others are those of a city-block map of at most three dimensions and of two trees. Of many
+    answers some are taken; where these are fewer than pairs of objects, p is nan.
+    """
+    n, rng = answers.n_objects, np.random.default_rng(0)
+    some = rng.permutation(len(answers))[: FOLDS * QUESTIONS]
+    if n * n > FOLDS * QUESTIONS or len(held.fits) < FOLDS:
+        return np.nan
+    rows, weights = answers.triplets[some], answers.weights[some]
+    fold, found = fold_of(answers.group[some]), np.empty((3, len(some)))
+    for k, X in enumerate(held.fits):
+        seen, out = answers.part(some[fold != k]), fold == k
+        fits = _fit_blocks(X, seen, rng), *(_fit_tree(X, seen, clock=clock) for clock in (0, 1))
+        found[:, out] = [_block_margins(Y, rows[out]) for Y in fits]
+    at = np.argsort(held.rows)[some]
+    logs = [held.log_likelihood[at]]
+    logs += [fit_curve(MarginForecast(other), weights)[1] for other in found]
+    pieces = [np.bincount(held.piece[at], weights * each).astype(np.float64) for each in logs]
+    best = max(advantage(each, pieces[0]) for each in pieces[1:])
+    return min(1.0, len(found) * float(ndtr(-best)))
+
+
+def _block_margins(Y: Floats, rows: NDArray[np.integer]) -> Floats:
+    """Margins of distances that are sums of absolute differences."""
+    head, near, far = (Y[column] for column in rows.T)
+    return np.asarray((np.abs(head - far) - np.abs(head - near)).sum(axis=1))
+
+
+def _fit_blocks(X: Floats, answers: Comparisons, rng: np.random.Generator) -> Floats:
+    """The most probable of four city-block maps, each from another rotation of a Euclidean one."""
+    X, weights, total = principal_axes(X, min(3, X.shape[1])), answers.weights, answers.total_weight
+    X = X * (pdist(X).mean() / pdist(X, "cityblock").mean())
+    head, near, far = (csr_array(np.eye(len(X))[column]) for column in answers.triplets.T)
+    near, far, spread = head - near, head - far, float(X.std())
+
+    def sums(Y: Floats) -> tuple[float, Floats]:
+        u, v = near @ Y, far @ Y
+        to_near, to_far = np.hypot(u, spread / 10), np.hypot(v, spread / 10)  # which have a slope
+        margin = (to_far - to_near).sum(axis=1)
+        slope = (weights * expit(-margin))[:, None]
+        gradient = near.T @ (slope * u / to_near) - far.T @ (slope * v / to_far)
+        return -float(weights @ log_expit(margin)), gradient
+
+    how: dict[str, Any] = {"ridge": Noise(spread).ridge(total), "max_iter": 300, "tol": 1e-5}
+    rotations = np.linalg.qr(rng.normal(size=(4, X.shape[1], X.shape[1])))[0]
+    fits = (minimise(sums, total, X @ rotation, **how) for rotation in rotations)
+    return min(fits, key=lambda fit: fit.loss).positions
+
+
+def _fit_tree(X: Floats, answers: Comparisons, *, clock: int) -> Floats:
+    """A tree that joins nearest or, with a clock, closest parts of a map; its branches are fitted.
+
+    Neighbours are joined as by Saitou and Nei (1987), or by mean distances (Sokal and Michener
+    1958). Each column is a branch: its length for the objects beyond it, 0 for the others.
+    """
+    D, sides, branches = squareform(pdist(X)), list(np.eye(len(X))), list[Floats]()
+    while len(D) > 2:
+        total = D.sum(axis=1)
+        cost = D.copy() if clock else (len(D) - 2) * D - total[:, None] - total
+        np.fill_diagonal(cost, np.inf)
+        i, j = divmod(int(cost.argmin()), len(D))
+        branches += [sides[i], sides[j]]
+        D[i] = D[:, i] = (D[i] + D[j] - (1 - clock) * D[i, j]) / 2
+        D[i, i], sides[i] = 0.0, sides[i] + sides[j]
+        D = np.delete(np.delete(D, j, axis=0), j, axis=1)
+        del sides[j]
+    beyond = np.array([*branches, sides[0]]).T
+    head, near, far = (beyond[column] for column in answers.triplets.T)
+    crossed = np.abs(head - far) - np.abs(head - near)
+
+    def loss(lengths: Floats) -> tuple[float, Floats]:  # with an exponential prior
+        margin = crossed @ lengths
+        total = float(lengths.sum() - answers.weights @ log_expit(margin))
+        return total, 1 - (answers.weights * expit(-margin)) @ crossed
+
+    n_branches = beyond.shape[1]
+    return beyond * least(loss, np.ones(n_branches), [(0.0, None)] * n_branches)
 
 
 def fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:

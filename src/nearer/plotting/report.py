@@ -176,6 +176,7 @@ def _values(e: Embedding) -> dict[str, Any]:
         "estimate": e.details.get("estimate"),
         "agreement": _agreement(e),
         "calibration": calibration,
+        "checks": [[what, f"{p:.3f}"] for what, p in (e.details.get("checks") or {}).items()],
         "bins": bins,
         "people": None if e.people is None else _people(e, e.people),
         **_objects(e),
@@ -255,7 +256,6 @@ def _people(e: Embedding, table: Any) -> dict[str, Any]:
         "rated": bool(np.isfinite(table["sensitivity"]).any()),
         "differ": None if best is None else gains[best],
         "flagged": {flag: table["id"][table["flag"] == flag].tolist() for flag in flags},
-        "checks": [[what, f"{p:.3f}"] for what, p in (e.details.get("checks") or {}).items()],
         "heads": [*heads, *(f"weight {k + 1}" for k in range(weights.shape[1])), "flag"],
         **_first_and_last(rows, "people", "those who agree least and most"),
     }
