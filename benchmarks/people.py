@@ -5,7 +5,7 @@ copy of the map, every object moved by half a standard deviation; *five*: five s
 *unequal*: the logarithms of their numbers of answers have a standard deviation of 1.2; *same*: all
 ten from one map, so that answers are independent. Each is fitted without people and with them: how
 often ellipses of draws hold the true place, how often the interval of held-out accuracy holds the
-accuracy for 200 further people, how far the expected τ is from the true one, mean confidence less
+accuracy for 1,000 further people, how far the expected τ is from the true one, mean confidence less
 the share that came true, of further people and of these, and how much wider draws are with people.
 
 *groups*: `nearer.compare` of two groups; three of 20 objects moved by one standard deviation, or
@@ -73,12 +73,13 @@ def said(maps: Any, who: Any, rng: np.random.Generator) -> Any:
 def crowd(kind: str, m: int, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     n, d, people = 24, 2, 5 if kind == "five" else 10
-    X, maps = own_maps(n, people + 200, rng, jitter=JITTER * (kind != "same"))
+    X, maps = own_maps(n, people + 1000, rng, jitter=JITTER * (kind != "same"))
     who = np.arange(m) % people
     if kind == "unequal":
         share = np.exp(1.2 * rng.normal(size=people))
         who = rng.choice(people, m, p=share / share.sum())
-    rows, further = said(maps, who, rng), said(maps, people + np.arange(8000) % 200, rng)
+    rows = said(maps, who, rng)
+    further = said(maps, people + np.arange(40_000) % 1000, rng)
     found: dict[str, Any] = {}
     further_than = d * (DRAWS**2 - 1) / (DRAWS * (DRAWS - d)) * f.ppf(0.95, d, DRAWS - d)
     for name, known in (("alone", None), ("people", who)):
