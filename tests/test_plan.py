@@ -89,9 +89,14 @@ def test_a_forecast_needs_no_simulation():
         (["--objects", "10", "--people", "4"], "--people plans from a --pilot"),
         (["--pilot", __file__, "--hours", "1"], "--hours and --cost plan from --objects"),
         ([], "give one of them"),
+        (["--objects", "10", "--noise", "nan"], "nan is no finite number"),
+        (["--objects", "10", "--cost", "nan"], "nan is no finite number"),
+        (["--objects", "10", "--cost", "inf"], "inf is no finite number"),
+        (["--objects", "10", "--hours", "nan"], "nan is no finite number"),
+        (["--objects", "10", "--target", "nan"], "nan is no finite number"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(options, message):
+def test_options_that_make_no_sense_are_refused(options, message):
     result = CliRunner().invoke(main, ["plan", *options])
     assert result.exit_code == 2
     assert message in result.stderr

@@ -9,15 +9,15 @@ from typing import Any
 import click
 
 from nearer.checks import amount
-from nearer.cli.output import json_option, option, scheduler_option, seed_option, show
+from nearer.cli.output import Number, json_option, option, scheduler_option, seed_option, show
 
 # what is printed as JSON; the columns of a table by their heads; lines below it
 Plan = tuple[dict[str, Any], dict[str, list[Any]], list[str]]
 
 _several = partial(option, multiple=True)
-_above_0 = click.FloatRange(0, min_open=True)
-_below_half = click.FloatRange(0, 0.5, max_open=True)
-_share = click.FloatRange(0, 1, min_open=True, max_open=True)
+_above_0 = Number(0, min_open=True)
+_below_half = Number(0, 0.5, max_open=True)
+_share = Number(0, 1, min_open=True, max_open=True)
 
 
 @click.command("plan")
@@ -26,7 +26,7 @@ _share = click.FloatRange(0, 1, min_open=True, max_open=True)
 @_several("--people", "people", type=click.IntRange(1), help="Numbers of people, with --pilot.")
 @_several("--dim", "dimensions", type=click.IntRange(1), default=(1, 2, 3, 5, 8))
 @_several("--noise", "noises", type=_below_half, default=(0, 0.1, 0.2), help="Wrong answers.")
-@click.option("--cost", type=click.FloatRange(0), help="Price of an answer.")
+@click.option("--cost", type=Number(0), help="Price of an answer.")
 @click.option("--hours", type=_above_0, help="Compare tasks in so many hours of people's time.")
 @click.option("--tasks", help="Tasks to compare: 1 of 2, odd-one-out, 2 of 8. Default: six.")
 @click.option("--answers", "most", type=click.IntRange(10), help="The largest study to try.")
