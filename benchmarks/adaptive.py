@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import kendalltau
 
 import nearer
+from benchmarks import _published as published
 from benchmarks.harness import Cell, Rows, counted, distinct, grid, median, pick, summary, table
 from nearer.algorithms.pipelines import make_strategy
 from nearer.metrics import knn_precision, mean_kendall_tau
@@ -55,7 +56,7 @@ def points(data: str, seed: int) -> Any:
     if data not in REAL:
         return nearer.datasets.load_points(data, random_state=seed)
     options = {"random_state": seed} if data == "spam" else {}
-    return getattr(nearer.datasets, REAL[data])(**options).points
+    return getattr(published, REAL[data])(**options).points
 
 
 def embedded(data: str, seed: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import _published as published
 from nearer import datasets
 
 __all__ = ["DATA", "DataSet", "draw", "load"]
@@ -63,17 +64,17 @@ def _cities(n: int, _: np.random.Generator) -> DataSet:
 
 
 def _digits(n: int, _: np.random.Generator) -> DataSet:
-    data = datasets.load_digits_mnist(n)
+    data = published.load_digits_mnist(n)
     return DataSet(data.points / 255, data.labels)
 
 
 def _spam(n: int, rng: np.random.Generator) -> DataSet:
-    data = datasets.load_spambase(n, random_state=rng)
+    data = published.load_spambase(n, random_state=rng)
     return DataSet(data.points, data.labels)
 
 
 def _posts(n: int, _: np.random.Generator) -> DataSet:
-    data = datasets.load_newsgroups(n, terms="content")
+    data = published.load_newsgroups(n, terms="content")
     return DataSet(data.points, data.labels)
 
 

@@ -27,9 +27,8 @@ def test_json(monkeypatch, tmp_path):
     assert result.exit_code == 0, result.output
     sets = {row["name"]: row for row in json.loads(result.output)}
     assert sets["cities"]["at_hand"] == "shipped"
-    assert sets["digits"]["at_hand"] == "to download"
     assert sets["cars"]["at_hand"] == "no"
     assert sets["cars"]["missing"] == ["human_cars_mostcentral.csv", "human_cars_classes.csv"]
     assert sets["zappos85"]["at_hand"] == "yes"
     assert sets["zappos85"]["files"] == [str(tmp_path / "human_zappos85.csv.gz")]
-    assert sets["spambase"]["licence"] == "CC BY 4.0"
+    assert sets["cities"]["licence"] == "CC BY 4.0"

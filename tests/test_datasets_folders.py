@@ -1,15 +1,14 @@
 import hashlib
-import warnings
 
 import pytest
 
-from nearer.datasets import CATALOGUE, load_digits_mnist, load_human
-from nearer.datasets.loaders import DataFile, Entry, entry, fetch, find, folders, locate
+from nearer.datasets import CATALOGUE, load_human
+from nearer.datasets.loaders import DataFile, Entry, entry, find, folders, locate
 from nearer.errors import InvalidInput, MissingData
 
 CONTENT = b"0,1,2\n"
 FILE = DataFile("small.csv", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
-DATA = Entry("small", "a test", 3, "answers", "none", "here", "load_small()", (FILE,), "fetch_it")
+DATA = Entry("small", "a test", 3, "answers", "none", "here", "load_small()", (FILE,))
 
 
 @pytest.fixture(autouse=True)
@@ -47,29 +46,7 @@ def test_folders_by_default(monkeypatch, tmp_path):
     assert folders() == [tmp_path / ".cache" / "nearer"]
 
 
-def test_downloads(data_and_cache, monkeypatch):
-    monkeypatch.setattr("sklearn.datasets.fetch_it", dict, raising=False)
-    home = str(data_and_cache / "cache" / "scikit-learn")
-    assert fetch(DATA, name="it") == {"name": "it", "data_home": home, "n_retries": 1}
-
-    def offline(**options):
-        warnings.warn("trying once more", RuntimeWarning, stacklevel=1)
-        raise OSError("Name or service not known")
-
-    monkeypatch.setattr("sklearn.datasets.fetch_it", offline)
-    with pytest.raises(MissingData, match=r"fetch_it of scikit-learn could not .*Name or service"):
-        fetch(DATA)
-    (data_and_cache / "data" / "small.csv").write_bytes(CONTENT)
-    assert fetch(DATA) == data_and_cache / "data" / "small.csv"
-
-
-def test_loaders_say_what_to_put_where(monkeypatch):
-    def offline(*args, **options):
-        raise OSError("no network")
-
-    monkeypatch.setattr("sklearn.datasets.fetch_openml", offline)
-    with pytest.raises(MissingData, match=r"put mnist_5000\.npz .*\(no network\)"):
-        load_digits_mnist()
+def test_loaders_say_what_to_put_where():
     with pytest.raises(MissingData, match=r"put human_zappos85\.csv\.gz"):
         load_human("zappos85")
     with pytest.raises(InvalidInput, match="'shoes' is no set of answers; there are zappos85"):

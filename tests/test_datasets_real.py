@@ -1,17 +1,29 @@
+import hashlib
+import warnings
+
 import numpy as np
 import pytest
 
-from nearer.datasets import load_digits_mnist, load_newsgroups, load_spambase
-from nearer.datasets.loaders import entry, locate
-from nearer.errors import InvalidInput
+from benchmarks._published import (
+    DIGITS,
+    NEWSGROUPS,
+    SPAMBASE,
+    fetch,
+    load_digits_mnist,
+    load_newsgroups,
+    load_spambase,
+)
+from nearer.datasets.loaders import DataFile, Entry, locate
+from nearer.errors import InvalidInput, MissingData
 
 
-def needs(name):
-    there = all(locate(file) is not None for file in entry(name).files)
-    return pytest.mark.skipif(not there, reason=f"{name}: no file in the folder of NEARER_DATA")
+def needs(data):
+    there = all(locate(file) is not None for file in data.files)
+    reason = f"{data.name}: no file in the folder of NEARER_DATA"
+    return pytest.mark.skipif(not there, reason=reason)
 
 
-@needs("digits")
+@needs(DIGITS)
 def test_digits():
     digits = load_digits_mnist()
     assert digits.points.shape == (1000, 784)
@@ -23,7 +35,7 @@ def test_digits():
         load_digits_mnist(6000)
 
 
-@needs("digits")
+@needs(DIGITS)
 def test_the_same_digits_by_download(monkeypatch):
     here = load_digits_mnist(5000)
 
@@ -39,7 +51,7 @@ def test_the_same_digits_by_download(monkeypatch):
     assert np.array_equal(there.labels, here.labels[:100])
 
 
-@needs("spambase")
+@needs(SPAMBASE)
 def test_spambase(monkeypatch):
     mails = load_spambase()
     assert mails.points.shape == (1000, 57)
@@ -64,7 +76,7 @@ def test_spambase(monkeypatch):
 
 
 @pytest.mark.slow
-@needs("newsgroups")
+@needs(NEWSGROUPS)
 def test_newsgroups():
     posts = load_newsgroups()
     assert posts.points.shape == (2000, 47813)
@@ -77,3 +89,34 @@ def test_newsgroups():
     few = load_newsgroups(50, random_state=0)
     assert few.points.shape[0] == 50
     assert not np.array_equal(few.rows, posts.rows[:50])
+
+
+def test_downloads(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEARER_DATA", str(tmp_path))
+    monkeypatch.setenv("NEARER_CACHE", str(tmp_path / "cache"))
+    file = DataFile("small.csv", 6, hashlib.sha256(b"0,1,2\n").hexdigest())
+    data = Entry("small", "a test", 3, "points", "none", "here", "load_small()", (file,))
+    monkeypatch.setattr("sklearn.datasets.fetch_it", dict, raising=False)
+    home = str(tmp_path / "cache" / "scikit-learn")
+    assert fetch(data, "fetch_it", name="it") == {"name": "it", "data_home": home, "n_retries": 1}
+
+    def offline(**options):
+        warnings.warn("trying once more", RuntimeWarning, stacklevel=1)
+        raise OSError("Name or service not known")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_it", offline)
+    with pytest.raises(MissingData, match=r"fetch_it of scikit-learn could not .*Name or service"):
+        fetch(data, "fetch_it")
+    (tmp_path / "small.csv").write_bytes(b"0,1,2\n")
+    assert fetch(data, "fetch_it") == tmp_path / "small.csv"
+
+
+def test_loaders_say_what_to_put_where(tmp_path, monkeypatch):
+    def offline(*args, **options):
+        raise OSError("no network")
+
+    monkeypatch.setenv("NEARER_DATA", str(tmp_path))
+    monkeypatch.setenv("NEARER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("sklearn.datasets.fetch_openml", offline)
+    with pytest.raises(MissingData, match=r"put mnist_5000\.npz .*\(no network\)"):
+        load_digits_mnist()

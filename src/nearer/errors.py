@@ -51,7 +51,7 @@ class MissingAnswer(NearerError, LookupError):
 
 
 class MissingData(NearerError, FileNotFoundError):
-    """The files of a data set are missing and cannot be downloaded."""
+    """The files of a data set are missing."""
 
 
 class ContradictoryAnswers(NearerError, ValueError):

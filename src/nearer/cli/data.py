@@ -15,7 +15,7 @@ def command(as_json: bool) -> None:
     """List the data sets: objects, licence, size, and whether their files are here.
 
     Files are looked for in the folder that NEARER_DATA names, where it is set, then in the cache
-    folder (NEARER_CACHE). Some sets can be downloaded instead.
+    folder (NEARER_CACHE).
     """
     from nearer.datasets.loaders import CATALOGUE, folders
 
@@ -37,10 +37,7 @@ def _describe(data: Any) -> dict[str, Any]:
 
     paths = {file.name: locate(file) for file in data.files}
     missing = [name for name, path in paths.items() if path is None]
-    if not missing:
-        at_hand = "yes" if data.files else "shipped"
-    else:
-        at_hand = "to download" if data.download else "no"
+    at_hand = "shipped" if not data.files else "no" if missing else "yes"
     copied = ("name", "what", "holds", "objects", "licence", "source")
     return {
         **{name: getattr(data, name) for name in copied},

@@ -1,14 +1,10 @@
 from .loaders import CATALOGUE as CATALOGUE
 from .loaders import HUMAN as HUMAN
 from .loaders import Cities as Cities
-from .loaders import PointData as PointData
 from .loaders import load_cities as load_cities
 from .loaders import load_classes as load_classes
-from .loaders import load_digits_mnist as load_digits_mnist
 from .loaders import load_human as load_human
-from .loaders import load_newsgroups as load_newsgroups
 from .loaders import load_points as load_points
-from .loaders import load_spambase as load_spambase
 from .loaders import make_ball as make_ball
 from .loaders import make_cube as make_cube
 from .loaders import make_gaussian as make_gaussian
