@@ -210,9 +210,9 @@ def test_the_map_is_the_one_in_memory(small, monkeypatch, flip):
     monkeypatch.setattr(_fit, "MANY", 10**6)
     here = nearer.fit(rows, n_components=2, bootstrap=0, random_state=0)
     assert there.details["method"] == here.details["method"] == ("noisy" if flip else "soe")
-    assert there.error_rate == pytest.approx(here.error_rate, abs=0.01)
+    assert there.error_rate == pytest.approx(here.error_rate, abs=0.015)
     assert there.held_out.accuracy == pytest.approx(here.held_out.accuracy, abs=0.04)
-    assert nearer.metrics.procrustes(here.positions, there.positions).disparity < 0.01
+    assert nearer.metrics.procrustes(here.positions, there.positions).disparity < 0.015
     assert (there.covariances is not None) == (flip > 0)
     assert there.n_comparisons == 8000
     assert len(there.triplets) == 0

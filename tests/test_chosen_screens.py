@@ -1,5 +1,7 @@
 """Screens that are chosen: what they tell, what may be asked, and that they teach more."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -22,7 +24,9 @@ def posterior(n=30, seed=0):
 @pytest.mark.parametrize("task", ["1 of 4", "2 of 8", "odd-one-out", "odd-one-out of 4"])
 def test_chosen_screens_tell_more_than_random_ones(task):
     fit, source = posterior(), ScreenSource(30, Task.parse(task))
-    screens, random = source.draw(fit, 120, np.random.default_rng(1))
+    screens, random = source.draw(
+        SimpleNamespace(fit=fit, doubt=0.1), 120, np.random.default_rng(1)
+    )
     told = expected_information(fit, screens, Task.parse(task))
     assert random.any()
     assert told[~random].mean() > 1.2 * told[random].mean()
@@ -35,7 +39,9 @@ def test_chosen_screens_tell_more_than_random_ones(task):
 def test_no_screen_is_drawn_twice_and_sources_run_dry():
     source, fit = ScreenSource(6, Task.parse("2 of 4")), posterior(6)
     rng = np.random.default_rng(0)
-    screens = np.concatenate([source.draw(fit, 10, rng)[0] for _ in range(12)])
+    screens = np.concatenate(
+        [source.draw(SimpleNamespace(fit=fit, doubt=0.1), 10, rng)[0] for _ in range(12)]
+    )
     keys = {(row[0], *sorted(row[1:])) for row in screens.tolist()}
     assert len(keys) == len(screens) <= 6 * 5
 
@@ -49,8 +55,8 @@ def test_a_random_screen_that_may_not_be_asked_makes_way_for_another_random_one(
         return np.arange(len(rows)) >= (3 if len(calls) == 1 else 0)
 
     source = ScreenSource(30, Task.parse(task), askable)
-    source.n_asked = 1000  # the random ones that come before any is chosen are over
-    screens, random = source.draw(posterior(), 30, np.random.default_rng(0))
+    belief = SimpleNamespace(fit=posterior(), doubt=0.1)
+    screens, random = source.draw(belief, 30, np.random.default_rng(0))
     assert (len(screens), random.sum()) == (30, 3)
     assert len(calls) == 2
     np.testing.assert_array_equal(np.sort(screens[random], axis=0), np.sort(calls[1], axis=0))

@@ -156,10 +156,10 @@ def test_a_journal_is_read_as_answers_with_names_and_weights(tmp_path):
         ]
         return [None if i == 0 else bool(x) for i, x in enumerate(near)]
 
-    found = nearer.embed(judge, NAMES, noise=0.1, budget=120, journal=journal, progress=False)
+    found = nearer.embed(judge, NAMES, noise=0.1, budget=240, journal=journal, progress=False)
     answers = nearer.load_journal(journal)
     assert answers.labels == tuple(NAMES)
-    assert answers.weights.sum() == pytest.approx(120)
+    assert answers.weights.sum() == pytest.approx(240)
     assert (answers.weights == 0.5).sum() == 2 * found.details["n_unsure"] == 2 * found.n_rounds
     sure = {tuple(row) for row in np.asarray(answers)[answers.weights == 1].tolist()}
     assert sure == {tuple(row) for row in found.triplets.tolist()}

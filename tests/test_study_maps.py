@@ -77,12 +77,15 @@ def test_a_choice_after_a_restart_knows_the_odds_of_the_choices_before(chosen):
     asked, odds = asked_facts(db)
     rows = triplets(db)
 
-    def next_questions(odds):
+    def chosen_with(odds):
         choosing = Choosing("informative", 14, 2, seed=0)
-        return choosing.choose(rows, asked, odds, 12, np.random.default_rng(0))[0].tolist()
+        questions, _ = choosing.choose(rows, asked, odds, 12, np.random.default_rng(0))
+        return questions.tolist(), choosing._belief.held_out.weights
 
-    assert next_questions(odds) == next_questions(odds)
-    assert next_questions(odds) != next_questions(np.full(len(odds), np.nan))
+    (once, weights), (again, _) = chosen_with(odds), chosen_with(odds)
+    assert once == again
+    assert np.ptp(weights) > 0
+    assert np.ptp(chosen_with(np.full(len(odds), np.nan))[1]) == 0
 
 
 def test_questions_drawn_at_random_have_no_odds(tmp_path):

@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from nearer._kernels.compiling import PART, helper, kernel, side_by_side
+from nearer._kernels.compiling import PART, helper, in_any_order, kernel, side_by_side
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -94,6 +94,25 @@ def _softplus(t: float, lapse: float) -> tuple[float, float]:
     return -math.log(p), (1.0 - 2.0 * lapse) * right * wrong / p
 
 
+@in_any_order
+def _squares(X: Floats, h: int, i: int, j: int) -> tuple[float, float]:
+    """Squared distances of a head to two objects."""
+    near = far = 0.0
+    for k in range(X.shape[1]):
+        to_near, to_far = X[h, k] - X[i, k], X[h, k] - X[j, k]
+        near += to_near * to_near
+        far += to_far * to_far
+    return near, far
+
+
+@helper
+def _flush(own: Floats, gradient: Floats, h: int) -> None:
+    """Add what rows of one head have collected to its gradient."""
+    for k in range(len(own)):
+        gradient[h, k] += own[k]
+        own[k] = 0.0
+
+
 @kernel
 def _pass(
     kind: int,
@@ -103,19 +122,19 @@ def _pass(
     weights: Floats,
     gradient: Floats,
 ) -> float:
-    """Sum of the losses of some rows; one weight stands for all. `gradient` grows by theirs."""
-    d = X.shape[1]
+    """Sum of the losses of some rows; one weight stands for all. `gradient` grows by theirs.
+
+    Rows of one head follow each other, so that its gradient is collected near at hand.
+    """
+    d, head = X.shape[1], 0
+    own = np.zeros(d)
     weighted = len(weights) > 1
     gap = 1.0 if kind == SOE else _SURE if kind == LOGISTIC else math.inf
     least = -math.log1p(-shape) if kind == LOGISTIC else 0.0  # cost if that far apart
     total = 0.0
     for t in range(len(triplets)):
         h, i, j = triplets[t, 0], triplets[t, 1], triplets[t, 2]
-        near = far = 0.0
-        for k in range(d):
-            to_near, to_far = X[h, k] - X[i, k], X[h, k] - X[j, k]
-            near += to_near * to_near
-            far += to_far * to_far
+        near, far = _squares(X, h, i, j)
         w = weights[t] if weighted else weights[0]
         if _apart(near, far, gap):
             total += least * w
@@ -126,11 +145,15 @@ def _pass(
             continue
         pull *= 2.0 * w
         push *= 2.0 * w
+        if h != head:
+            _flush(own, gradient, head)
+            head = h
         for k in range(d):
             to_near, to_far = pull * (X[h, k] - X[i, k]), push * (X[h, k] - X[j, k])
-            gradient[h, k] += to_near + to_far
+            own[k] += to_near + to_far
             gradient[i, k] -= to_near
             gradient[j, k] -= to_far
+    _flush(own, gradient, head)
     return total
 
 

@@ -28,6 +28,7 @@ COMPILING = "compiling, once for this machine: some seconds"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _CORES: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
 _compiled = partial(numba.njit, nogil=True, error_model="numpy")
+_INTERNAL: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def kernel(function: _Function) -> _Function:
@@ -40,7 +41,12 @@ def helper(function: _Function) -> _Function:
 
     Kernels of other modules keep what they were compiled with until their own module changes.
     """
-    return cast(_Function, _compiled(function, no_cpython_wrapper=True, no_cfunc_wrapper=True))
+    return cast(_Function, _compiled(function, **_INTERNAL))
+
+
+def in_any_order(function: _Function) -> _Function:
+    """Compile a helper whose sums may be added in any order, so that they can be vectorised."""
+    return cast(_Function, _compiled(function, fastmath={"reassoc", "contract"}, **_INTERNAL))
 
 
 def parts(work: int) -> int:

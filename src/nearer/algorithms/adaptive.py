@@ -91,7 +91,7 @@ def adaptive(
         Answers to random questions that are there already, rows (head, near, far): they are learned
         and not asked again, and are no part of the budget or of the result's triplets.
     round_size
-        How many questions are asked at a time. None: as many as there are objects, or 6 % of the
+        How many questions are asked at a time. None: as many as there are objects, or 4 % of the
         answers so far; of a budget at most a twentieth; of screens one for every two objects.
     keep_triplets
         False: if objects are placed among a core, the answers about them are not stored.
@@ -223,7 +223,7 @@ class _Screens:
         return self._n // 2
 
     def draw(self, belief: Belief, count: int, rng: np.random.Generator) -> tuple[Objects, Answers]:
-        return self._source.draw(belief.fit, count, rng)
+        return self._source.draw(belief, count, rng)
 
     def read(self, screens: Objects, answers: Said) -> Trials:
         return Trials.from_screens(screens, answers, wanted=self._task.choose)
@@ -255,7 +255,8 @@ def _ask(
     n: int, source: _Comparisons | _Screens, known: Objects, budget: int | None, how: _How
 ) -> Strategy[Embedding]:
     """Embed objects that are few enough to be fitted together."""
-    belief, curve = Belief(n, how.n_components, how.rng, noise=how.noise), list[_Point]()
+    belief = Belief(n, how.n_components, how.rng, noise=how.noise, every_fold=False)
+    curve = list[_Point]()
     if len(known):
         source.start(known, belief)
     asked, n_rounds, stopped, spent = 0, 0, "the budget is spent", False

@@ -7,8 +7,8 @@ adds most to ½ tr(J·Cov(u)), the same information (`nearer._kernels.screens`).
 queries for each, or counting what the round before will have told, was no better.
 
 Random questions, which are among those of every round, are predicted before their answers are seen:
-an honest test of the fit. The first are all random, since choosing by positions that are mostly
-guesses gains little.
+an honest test of the fit. As large a share of a round is random as predictions are guesses, since
+choosing by positions that are mostly guesses, or of too few dimensions, teaches less than chance.
 
 *How many.* An answer of which a share ε is wrong carries at most c = 1 + ε log2 ε + (1 − ε) log2(1
 − ε) bits; n objects in d dimensions that can be told apart hold d·log2 n bits each. *At most* twice
@@ -37,13 +37,13 @@ from nearer.trials import Task, Trials
 Askable = Callable[[Questions], Answers]
 
 # `python -m benchmarks sensitivity` and `choices` show what comes of them.
-RANDOM_SHARE = 0.1  # unbiased predictions against more informative questions
-FIRST = 5  # random questions for each object before any is chosen
+RANDOM_SHARE = 0.03  # at least: honest predictions against more informative questions
+FIRST = 5  # questions for each object in the first round
 CANDIDATES = 200  # for each question that is asked: time against information
 _POOL = 3  # times the size of a screen, from which it is built: similar against poor screens
-GROWTH = 0.06  # the next round as a share of the questions so far: comparisons against rounds
+GROWTH = 0.04  # the next round as a share of the questions so far: comparisons against rounds
 MOST_WRONG = 0.35  # more errors count as so many: the limit is 15 times that without
-_COUNTED = 7  # dimensions that the limit grows with: time where no dimension fits
+_COUNTED = 5  # dimensions that the limit grows with: time where no dimension fits
 _MOST = 2.0  # questions for each bit that positions hold in d + 1 dimensions: the limit
 # Time and memory alone
 _AT_ONCE = 1 << 18  # candidates that are drawn, and stored
@@ -105,8 +105,7 @@ def draw_round(
     belief: Belief, candidates: Candidates, count: int, rng: np.random.Generator
 ) -> tuple[Objects, Answers]:
     """Questions for a round, which the belief then expects, and which of them are purely random."""
-    first = max(0, FIRST * len(belief.fit.positions) - candidates.n_asked)
-    n_random = _random_ones(first, count)
+    n_random = _random_ones(belief.doubt, count)
     most = count if n_random == count else max(count, min(CANDIDATES * count, _AT_ONCE))
     pool = candidates.draw(most, rng)
     n_random = min(n_random, len(pool))
@@ -120,9 +119,9 @@ def draw_round(
     return questions, (order < n_random)
 
 
-def _random_ones(first: int, count: int) -> int:
-    """How many questions of a round are random: the first, then a share."""
-    return min(count, max(1, first, round(RANDOM_SHARE * count)))
+def _random_ones(doubt: float, count: int) -> int:
+    """How many questions of a round are random: as large a share as predictions are guesses."""
+    return min(count, max(1, round(max(RANDOM_SHARE, doubt) * count)))
 
 
 def _draw_by(scores: Floats, count: int, rng: np.random.Generator) -> Objects:
@@ -254,17 +253,16 @@ class ScreenSource:
         self._queries = self._deck = np.empty(0, dtype=np.int64)
         self.n_asked = 0
 
-    def draw(self, fit: Posterior, count: int, rng: np.random.Generator) -> tuple[Objects, Answers]:
+    def draw(self, belief: Belief, count: int, rng: np.random.Generator) -> tuple[Objects, Answers]:
         """Screens for a round, and which of them are random; fewer where no more are found."""
-        first = max(0, -(-FIRST * self._n // (self.task.shown + 1)) - self.n_asked)
-        n_random = _random_ones(first, count)
+        n_random = _random_ones(belief.doubt, count)
         found: list[Objects] = []
         random: list[bool] = []
         vain = 0  # draws since the last new screen
         while (missing := count - len(found)) and vain < CANDIDATES:
             blind = n_random - sum(random)  # one that may not be asked is replaced by another
             rows = [self._random(rng) for _ in range(blind)]
-            rows += self._chosen(fit, missing - blind, rng)
+            rows += self._chosen(belief.fit, missing - blind, rng)
             new = self._new(rows)
             vain = 0 if new else vain + len(rows)
             found += [rows[i] for i in new]

@@ -1,8 +1,8 @@
 """A belief is a fit with its noise and dimension, which is updated as answers come.
 
-New answers are fitted from the present positions. Whenever the number of answers has grown by half,
-the belief is *reviewed*: fits from random starts compete with the present one, the noise is tuned,
-and, if the dimension is free, one dimension more and one fewer are tried.
+New answers are fitted from the present positions. Whenever there are a quarter more answers, the
+belief is *reviewed*: fits from random starts compete with the present one, the noise is tuned, and,
+if the dimension is free, one or two dimensions more and one fewer are tried.
 The curve, logistic or t, is the one under which held-out answers are more likely.
 
 docs/adaptive.md has the equations, also of the expected τ. Each object's covariance holds the
@@ -37,7 +37,7 @@ from nearer.fitting.heldout import (
     tune,
     tune_from,
 )
-from nearer.fitting.initial import FEWEST, MOST_STARTS, NEARLY, ROUGH
+from nearer.fitting.initial import FEWEST, NEARLY, ROUGH
 from nearer.fitting.likelihood import (
     Answers,
     Comparisons,
@@ -61,8 +61,9 @@ from nearer.questions import Floats, Objects, Questions, find, pack, random_ques
 from nearer.trials import Trials
 
 # `python -m benchmarks sensitivity` halves and doubles this.
-_GROWTH = 1.5  # of the answers until the next review: time against noise that is out of date
+_GROWTH = 1.25  # of the answers until the next review: time against noise that is out of date
 _FIRST_DIMENSION = 2  # to begin at
+_STARTS = 3  # of a review beside the present fit
 # Near pairs may be in the wrong order so many times as often as all pairs: missed neighbours
 # against the number of questions (`python -m benchmarks sizes`).
 _NEAR = 3.5
@@ -85,6 +86,8 @@ class Belief:
         How often answers are thought to be wrong before any is seen; the answers may overrule it.
     may_be_exact
         Whether answers may have no errors; those of several people always have some.
+    every_fold
+        Whether `right` and the accuracy rest on all answers, or on as many as settle them.
 
     Attributes
     ----------
@@ -119,6 +122,7 @@ class Belief:
         max_components: int | None = None,
         noise: float = 0.0,
         may_be_exact: bool = True,
+        every_fold: bool = True,
     ) -> None:
         n = checks.n_objects(n_objects)
         self._free = n_components is None
@@ -134,6 +138,7 @@ class Belief:
         self._tried: dict[int, Tuned] = {}
         self._rival: Tuned | None = None  # the best of the other curve
         self.is_exact, self._may_be_exact = False, may_be_exact
+        self._every_fold = every_fold
         self._predicted = np.empty((2, 0))  # margins of the last answers, and their weights
         self.held_out: HeldOut | None = None
         self.fit: Posterior = fit_posterior(self.answers, d, self._plain)
@@ -217,6 +222,14 @@ class Belief:
         next wider prior: the fit's is the smallest that predicts about as well.
         """
         return self.expected_tau_of(self.fit)
+
+    @property
+    def doubt(self) -> float:
+        """How far predictions are guesses: 1 before any is better than a coin, 0 where all hold."""
+        held = self.held_out
+        if held is None or not held.beats_a_coin:
+            return 1.0
+        return 2 * (1 - held.accuracy) if self.is_exact else 1 - self.expected_tau
 
     def expected_tau_of(self, fit: Posterior, between: Floats | None = None) -> float:
         """The same for another fit to the same answers, plus covariances between people."""
@@ -313,8 +326,9 @@ class Belief:
             self._review()
 
     def conclude(self, *, max_iter: int = 1000, tol: float = 1e-8) -> None:
-        """Review once more after the last answer, and fit until convergence."""
-        self.review()
+        """Review once more, if a fold or more of the answers is new, and fit until convergence."""
+        if len(self.answers.row) * (heldout.FOLDS - 1) >= self._reviewed * heldout.FOLDS:
+            self._review()
         self.fit = self._refit(self.fit, max_iter=max_iter, tol=tol)
 
     def review(self) -> None:
@@ -333,7 +347,8 @@ class Belief:
             return
         self._review_noisy()
         self.is_exact = False
-        if self._may_be_exact and self.held_out and isinstance(self.answers, Comparisons):
+        may_be = self._may_be_exact and self.held_out and isinstance(self.answers, Comparisons)
+        if may_be:
             self._review_exact(self.held_out, self._tried[self.dimension].best)
 
     def _review_exact(self, known: HeldOut | None, rival: HeldOut | None) -> bool:
@@ -347,9 +362,6 @@ class Belief:
         held = self._widest(self._hold_out_exactly(d, noise, known))
         if self._free and self._in_one_place(held, rival):
             return True
-        if rival is None and held.own_curve.lapse > heldout.SAME_LAPSE:
-            lapsing = replace(held.noise, lapse=held.own_curve.lapse)
-            rival = hold_out(self.answers, d, lapsing, starts=held.fits, rng=self._rng)
         self.is_exact = held.beats_a_coin and (rival is None or rival.advantage(held) <= 0.0)
         if not self.is_exact:
             return False
@@ -358,14 +370,19 @@ class Belief:
         if self._free:
             self.fit = fit_posterior(self.answers, d, noise, start=self.fit.positions)
             d = self._settle_exact(d, noise)
-        self.fit = self._fit_anew(d, noise, ())
-        held = self._tried[d].best
-        self.fit = replace(self.fit, curve=held.curve)
-        if rival is not None and not self._satisfied():
-            self.fit, self.is_exact = before, False
-            return False
-        self.held_out = held
-        return True
+            held = self._tried[d].best
+        if rival is None and held.own_curve.lapse > heldout.SAME_LAPSE:
+            lapsing = replace(held.noise, lapse=held.own_curve.lapse)
+            other = hold_out(self.answers, d, lapsing, starts=held.fits, rng=self._rng)
+            self.is_exact = other.advantage(held) <= 0.0
+        if self.is_exact:
+            self.fit = replace(self._fit_anew(d, noise, ()), curve=held.curve)
+            self.is_exact = rival is None or self._satisfied()
+        if self.is_exact:
+            self.held_out = held
+        else:
+            self.fit = before
+        return self.is_exact
 
     def _in_one_place(self, *rivals: HeldOut | None) -> bool:
         """Whether one order of the objects, whatever the head, is all that the answers tell.
@@ -386,8 +403,8 @@ class Belief:
         return True
 
     def _hold_out_exactly(self, d: int, noise: Noise, known: HeldOut) -> HeldOut:
-        """Held-out predictions by fits in d dimensions that start from known ones."""
-        starts = tuple(self._reshaped(X, d) for X in known.fits if X.any())
+        """Held-out predictions by fits that start from known ones in as many dimensions or more."""
+        starts = tuple(principal_axes(X, d) for X in known.fits if X.any() and X.shape[1] >= d)
         return hold_out(self.answers, d, noise, starts=starts, rng=self._rng)
 
     def _widest(self, held: HeldOut) -> HeldOut:
@@ -444,7 +461,10 @@ class Belief:
                     d = self._choose_dimension(d, self._tried[d])
                 tuned = self._tried[d]
             noise, fits = tuned.strongest.fitted_noise, tuned.strongest.fits
-            held = hold_out(self.answers, d, noise, starts=fits, rng=self._rng, every=True)
+            held = tuned.strongest
+            if self._every_fold or held.fitted_noise != held.noise:
+                every = self._every_fold
+                held = hold_out(self.answers, d, noise, starts=fits, rng=self._rng, every=every)
         best = self._fit_anew(d, noise, held.fits if held and before is None else ())
         self.fit = best if held is None else replace(best, curve=held.curve)
         self.held_out = held
@@ -460,8 +480,8 @@ class Belief:
         if noise.bias and not self._less_probable_than(0.5, best):
             return best  # it satisfies exact answers, so that no start leads to a much better one
         value = log_posterior(self.answers, best.positions, noise)
-        starts: list[Floats | None] = [*fits, *[None] * MOST_STARTS]
-        for start in starts[:MOST_STARTS]:
+        starts: list[Floats | None] = [*fits, *[None] * _STARTS]
+        for start in starts[:_STARTS]:
             other = fit_posterior(self.answers, d, noise, start=start, rng=self._rng)
             more = log_posterior(self.answers, other.positions, noise)
             found = abs(more - value) <= math.sqrt(ROUGH) * abs(value)  # half of a fit's digits
@@ -526,7 +546,7 @@ class Belief:
 
     def _most_carried(self, d: int) -> int:
         """The most dimensions for which there are enough answers; at least d."""
-        carried = int(self.answers.total // (FEWEST * len(self.fit.positions)))
+        carried = 1 + int(self.answers.total // (FEWEST * len(self.fit.positions)))
         return max(d, min(self._most, carried))
 
     def _reshaped(self, X: Floats, d: int) -> Floats:

@@ -56,6 +56,7 @@ from nearer.questions import Floats, Objects, Questions, scattered
 
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
 FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more take more time
+_ENOUGH = 1e-5  # gain of a step that ends a fit to the other folds: time
 STEP = 2.0  # factor from one prior to the next: time
 # Two settings that differ by at most so many standard errors count as equally good: of the priors
 # so close to the best the smallest is used (Breiman et al. 1984), and a dimension must gain more.
@@ -190,7 +191,7 @@ def hold_out(
             break
 
     def predict(seen: Any, unseen: Any, start: Floats) -> tuple[Floats, Any]:
-        fit = fit_posterior(seen, n_components, noise, start=start)
+        fit = fit_posterior(seen, n_components, noise, start=start, tol=_ENOUGH)
         return fit.positions, unseen.predict(fit)
 
     far = len(work) > 1 and answers.terms >= _FAR and is_parallel()
@@ -532,7 +533,7 @@ def settle(
     or None. `scores` begins with those of d and gets those of all dimensions tried.
     """
     while True:
-        for e in (d + 1, d - 1):
+        for e in (d + 1, d - 1, d + 2):
             if at_least <= e <= most and e not in scores:
                 found = attempt(e, d)
                 if found is not None:
