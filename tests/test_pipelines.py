@@ -168,14 +168,12 @@ def test_an_unknown_method_is_named():
 
 
 def test_options_that_a_method_has_not_are_refused():
-    with pytest.raises(InvalidInput, match=r"locate='linear'.*'rand\+soe'.*basis has"):
-        embed("rand+soe", locate="linear")
+    with pytest.raises(InvalidInput, match=r"extra='select'.*'rand\+soe'.*extra\+soe has"):
+        embed("rand+soe", extra="select")
     for options in ({"extra": "swap"}, {"n_components": 0}, {"n_components": 60}):
         with pytest.raises(InvalidInput):
             embed("extra+soe", **options)
     with pytest.raises(InvalidInput, match="n_starts=0"):
         embed("paper", n_starts=0)
-    with pytest.raises(InvalidInput, match=r"locate='spiral'"):
-        embed("basis", locate="spiral")
     with pytest.raises(InvalidInput, match="budget=0"):
         nearer.algorithms.rand_soe(10, budget=0)

@@ -1,7 +1,6 @@
 """`nearer.fit` finds positions from answers that exist already.
 
-Answers in any form are loaded as `Trials` and fitted by one posterior (`nearer.fitting.belief`).
-Exact answers are satisfied instead (`nearer.fitting.initial`), and other losses can be chosen;
+One posterior (`nearer.fitting.belief`) fits them, unless they are exact or another loss is chosen;
 covariances then come from a bootstrap, or from other maps that satisfy all answers.
 """
 

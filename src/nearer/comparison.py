@@ -1,22 +1,17 @@
-"""Several maps in one frame of reference, and whether two of them differ.
-
-Answers determine neither motion nor scale, so maps are compared after the best ones are applied.
+"""Several maps in one frame of reference, and whether two of them differ: see docs/results.md.
 
 *Aligning* is generalised Procrustes analysis (Gower 1975) with objects that some maps lack. The
 mean stays in the frame of the first map; otherwise it would shrink.
 
-*Comparing.* The correlation of the maps' distances is compared with that of permuted objects
-(Mantel 1967). Draws of both maps, one moved onto the other, give each object's displacement a mean
-and a covariance; of an object that did not move, its squared length in that unit follows
-Hotelling's T². Least squares over all objects would let those that moved pull the others along. So
-maps are fitted to each other by the half of the objects that moved least, found step by step, and
-then by all within 99 % of chance (least trimmed squares, reweighted; Rousseeuw and Van Driessen
-2006). The steps end in the half that is nearest to their start, so they start from distances, which
-need no alignment: an object that stayed kept its distances to most others.
+*Comparing.* The correlation of distances is that of Mantel (1967). Draws of both maps give each
+object's displacement a mean and a covariance; of an object that did not move, its squared length in
+that unit follows Hotelling's T². Maps are fitted to each other by the half of the objects that
+moved least, found step by step, and then by all within 99 % of chance (least trimmed squares,
+reweighted; Rousseeuw and Van Driessen 2006). The steps end in the half that is nearest to their
+start, so they start from distances: an object that stayed kept its distances to most others.
 
-*Groups of people* are permuted, see ``docs/people.md``. An object moved if draws of the two maps
-say so as well: they know how both groups' maps bend where one object moves, which permuted groups
-do not.
+*Groups of people* are permuted, see docs/people.md. An object moved if draws of the two maps say so
+as well: they know how both maps bend where one object moves, which permuted groups do not.
 """
 
 from __future__ import annotations

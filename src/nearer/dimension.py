@@ -1,9 +1,6 @@
 """How many dimensions answers need: `nearer.estimate_dimension`, and the dimension of `nearer.fit`.
 
-One posterior of the answers compares dimensions by how well they predict held-out answers. Exact
-answers say more: where positions in one of the likely dimensions satisfy all answers, with several
-answers a coordinate, and satisfy held-out answers as often as learning from exact answers allows,
-fewer dimensions are excluded. See `nearer.fitting.heldout`.
+docs/dimensions.md has the rules; `nearer.fitting.heldout` compares dimensions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Distances from a head, computed the same way every time.
+"""Distances from a head, computed the same way every time; docs/architecture.md says why.
 
-An answer must not depend on which other questions share its round: two objects at almost the same
-distance would otherwise compare differently, and a sort would contradict itself. So each pair's
-distance comes from one routine that works pair by pair. Nothing of size n × n is ever built.
+Each pair's distance comes from one routine. Nothing of size n × n is ever built.
 """
 
 from __future__ import annotations

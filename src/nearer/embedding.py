@@ -2,9 +2,8 @@
 
 Its file is one ``.npz`` file of plain arrays and a JSON header. The member ``about`` is JSON in
 UTF-8: the name and version of the format, a tree of values, and a SHA-256 checksum of the values
-and arrays. The tree refers to arrays by their numbers. Nothing is pickled, so that a file from an
-unknown source cannot run code. Shapes and ranges are checked before anything else sees the values,
-because compiled code uses them as indices.
+and arrays. The tree refers to arrays by their numbers. Shapes and ranges are checked before
+anything else sees the values, because compiled code uses them as indices.
 """
 
 from __future__ import annotations

@@ -93,8 +93,6 @@ class _PositionsEstimator(
 
 
 class _TripletEstimator(_PositionsEstimator):
-    """The base of all estimators that take triplets."""
-
     _rates_people = False
     n_contradictions_: int | None
     device: str = "cpu"
@@ -489,12 +487,10 @@ class LOE(_GraphEstimator):
 
     Parameters
     ----------
-    n_components
-        Dimension of the positions.
     n_far
         With how many objects outside its list each neighbour is compared, drawn at random; None:
         with all, k·(n − k) triplets an object.
-    max_iter, tol, random_state
+    n_components, max_iter, tol, random_state
         As in `nearer.SOE`.
 
     Attributes

@@ -1,10 +1,9 @@
 """Reading and writing files.
 
 A file is read into memory at once, because every format here is smaller than what is made of it.
-None may be larger than four GiB, nor unpack or claim to hold more, unless ``NEARER_MAX_BYTES`` in
-the environment says so: a file of two kilobytes can demand all memory. First bytes say what a file
-is, since names are often wrong. A file is written beside its destination and moved there when it is
-complete, so that an interrupted program leaves either the old file or the new one.
+Sizes are bounded, as docs/files.md says: a file of two kilobytes can demand all memory. First bytes
+say what a file is, since names are often wrong. A file is written beside its destination and moved
+there when it is complete, so that an interrupted program leaves either the old file or the new one.
 """
 
 from __future__ import annotations

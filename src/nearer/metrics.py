@@ -3,9 +3,8 @@
 Embeddings are compared a block of heads at a time, so that memory stays O(n).
 
 *Agreement.* Two answers to the same question agree with probability p² + (1 − p)², where p is the
-probability that a is said to be nearer; the best prediction is right with max(p, 1 − p). Since the
-square root is concave, its mean is at most (1 + √(2A − 1))/2 where the mean agreement is A: the
-*ceiling* of any map's predictions.
+probability that a is said to be nearer; the best prediction is right with max(p, 1 − p). The square
+root is concave, which makes the ceiling in docs/results.md an upper bound of the mean.
 """
 
 from __future__ import annotations

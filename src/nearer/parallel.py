@@ -1,10 +1,9 @@
-"""Coarse work in parallel, where the user asked for it.
+"""Coarse work in parallel, where the user asked for it: see docs/scale.md.
 
-Restarts, bootstrap draws, folds and simulated studies are pure functions of their arguments. They
-go through joblib: inside ``joblib.parallel_config(...)`` they run as it says, in processes or on a
-Dask cluster, to which `scheduler(address)` connects. Elsewhere they run one after the other,
-because passes over answers use all cores already. A caller whose pieces take less than a second
-asks `is_parallel` first.
+Restarts, bootstrap draws, folds and simulated studies are pure functions of their arguments, which
+go through joblib. Outside of ``joblib.parallel_config(...)`` they run one after the other, because
+passes over answers use all cores already. A caller whose pieces take less than a second asks
+`is_parallel` first.
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
-"""The arrays that all modules share: questions, answers, triplets.
-
-A *comparison* is a row ``(head, a, b)``: is a nearer to head than b is? Its answer is one boolean.
-A *screen* is a row ``(query, shown…)`` of three or more, with query −1 where there is none; its
-answer is a row of booleans, which of the shown were chosen.
+"""The arrays that all modules share: questions, answers, triplets; docs/architecture.md lists them.
 
 *Uncertain answers.* An answer may also be "don't know", which is masked, or a number p between 0
-and 1, which counts as p for a and 1 − p for b. Certain answers are plain booleans.
+and 1, which counts as p for a and 1 − p for b. Certain answers are plain booleans. A screen without
+a query has query −1.
 
 *Keys.* A comparison and its mirror image, ``(head, a, b)`` and ``(head, b, a)``, are one fact,
-packed into one 63-bit integer: 21 bits an object, so two million objects are the limit of
-everything that remembers.
+packed into one 63-bit integer.
 """
 
 from __future__ import annotations

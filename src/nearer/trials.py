@@ -1,12 +1,8 @@
 """Trials: any choice that says which things are alike, with who made it and how long it took.
 
-There are four tasks. *near*: a query and m objects, choose the k most like it, in order or not;
-with k = 1 and m = 2 this is a comparison. *odd-one-out*: which of the shown does not belong.
-*most-central*: which of them is most like the others. *pairs*: which of some pairs are most alike.
-
-A trial in which the person could not decide has nothing chosen: it is evidence of a near tie.
-`Triplets` are a view of trials as rows (head, near, far), with a `Report` on the file and on the
-triplets.
+docs/questions.md shows the four tasks. A trial in which the person could not decide has nothing
+chosen: it is evidence of a near tie. `Triplets` are a view of trials as rows (head, near, far),
+with a `Report` on the file and on the triplets.
 """
 
 from __future__ import annotations

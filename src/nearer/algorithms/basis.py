@@ -5,10 +5,9 @@ takes as endpoints the objects farthest in rank from all endpoints so far (after
 Where the pseudo-code and the prose differ (the set that line 12 speaks of), the prose is followed:
 it reproduces the paper's Table 1, the literal reading does not.
 
-Coordinates (Section 2.3) are the median of the lens, which asks nothing, or asked for. *Linear*:
-a tournament over the axis members in the lens under x finds the one nearest to x; Theorem 3 bounds
-the error. *Binary*: distances from x fall and then rise along an ideal axis, and comparing
-neighbours finds the turn in log2 of its length; on a real axis the answer is a guess.
+Coordinates (Section 2.3) are the median of the lens, which asks nothing, or what `locate_objects`
+finds by asking. Theorem 3 bounds the error of its linear search; on a real axis the result of the
+binary one is a guess.
 """
 
 from __future__ import annotations

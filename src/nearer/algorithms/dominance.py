@@ -1,10 +1,8 @@
 """Above, lens, hull estimate and axes: what the rankings of a set P of heads tell.
 
-Rankings are a ``(k, n)`` integer array without ties: ``rankings[i, x]`` objects are nearer to head
-i than x. See docs/geometry.md. "p is above q" says that q dominates p, and the
-hull estimate is the Pareto front: a sweep for two rankings, `moocore` for more.
-
-An *axis* is the hull estimate of its two endpoints: sorted by rising distance from one endpoint,
+docs/geometry.md defines them. Rankings are a ``(k, n)`` integer array without ties:
+``rankings[i, x]`` objects are nearer to head i than x. The hull estimate is a Pareto front: a sweep
+for two rankings, `moocore` for more. Along an *axis*, sorted by rising distance from one endpoint,
 the distance from the other falls. So every lens is an interval of the axis.
 """
 

@@ -1,18 +1,10 @@
 """The methods by name: the paper's pipelines, random questions, and the adaptive Crowd Kernel.
 
-* ``basis``: places on the axes that `choose_basis` finds.
-* ``basis+soe``: soft ordinal embedding of what `choose_basis` paid for. The object that the search
-  starts from is ranked, too, as in the paper's numbers of comparisons; without it there may be too
-  few heads to determine a fit.
-* ``extra+soe``: then, for every object, its 2k nearest in that embedding are sorted (or the k
-  nearest of them selected), k = ⌈log2 n⌉, and everything is fitted again (Section 4).
-* ``rand+soe``: random comparisons, round robin over the heads.
-* ``paper``: the paper's own protocol of restarts: 20 random starts in d̂ dimensions and, if the best
-  loss is above 10⁻³, 20 in 2·d̂. The others fit from one start (`nearer.fitting.initial`).
-* ``crowd-kernel`` (Tamuz, Liu, Belongie, Shamir, Kalai 2011): for every object as a head, ask the
-  question from which most is expected about where the head is, by the crowd-kernel likelihood of
-  the answers so far. The original fits after one question an object and weighs all places and all
-  pairs; sampling them changes the result little and the time from days to minutes.
+docs/which-method.md compares them. All but ``paper`` fit from one start (`nearer.fitting.initial`).
+The pipelines also rank the object that the search starts from, as in the paper's numbers of
+comparisons; without it there may be too few heads to determine a fit. The original crowd kernel
+(Tamuz, Liu, Belongie, Shamir, Kalai 2011) fits after one question an object and weighs all places
+and all pairs; sampling them changes the result little and the time from days to minutes.
 """
 
 from __future__ import annotations
@@ -28,7 +20,7 @@ from scipy.special import entr
 
 from nearer import checks
 from nearer.algorithms.adaptive import adaptive
-from nearer.algorithms.basis import Basis, Endpoints, choose_basis, locate_objects
+from nearer.algorithms.basis import Basis, Endpoints, choose_basis
 from nearer.algorithms.choose_questions import default_budget
 from nearer.asking.protocol import Record, Strategy, recorded, repeatable, together
 from nearer.asking.sort import Order, nearest_objects, sort_lists
@@ -41,7 +33,6 @@ from nearer.questions import Floats, Objects, balanced_questions, pack
 
 Seed = int | np.random.Generator | None
 Extra = Literal["sort", "select"]
-Locate = Literal["median", "linear", "binary"]
 
 # Of the crowd kernel, which in the original weighs everything; `python -m paper` shows what comes
 # of them.
@@ -57,13 +48,10 @@ def basis_embedding(
     *,
     endpoints: Endpoints = "above",
     order: Order = "fewest-comparisons",
-    locate: Locate = "median",
     rank_start: bool = False,
     random_state: Seed = None,
 ) -> Strategy[Embedding]:
     """The paper's ``Basis``: coordinates on the axes found."""
-    checks.one_of("locate", locate, get_args(Locate))
-    record = Record()
     basis = yield from choose_basis(
         n_objects,
         random_state=random_state,
@@ -78,13 +66,7 @@ def basis_embedding(
             f"{2 * n_objects * int(np.log2(n_objects))} comparisons; raise the budget"
         )
     history = [_phase("basis", basis, basis.stopped)]
-    if locate == "median":
-        positions = basis.coordinates()
-    else:
-        positions = yield from recorded(locate_objects(basis, search=locate), record)
-        history.append(_phase("coordinates", record, f"{locate} search along the axes"))
-    triplets = np.concatenate([basis.triplets, record.triplets])
-    return _embedding(positions, triplets, history, {}, basis=basis)
+    return _embedding(basis.coordinates(), basis.triplets, history, {}, basis=basis)
 
 
 @repeatable
@@ -254,7 +236,6 @@ def paper_protocol(
 
 
 def _nearest(positions: Floats, k: int) -> Objects:
-    """The k nearest other objects of every object, in the embedding."""
     _, index = KDTree(positions).query(positions, k=k + 1)
     index = np.asarray(index, dtype=np.int64)
     own = np.arange(len(positions))[:, None]

@@ -1,9 +1,7 @@
-"""Place further objects among a core that has positions, from exact or noisy answers.
+"""Place further objects among a core that has positions: docs/placing.md has the theory.
 
-Every further object has a posterior of its own (`_kernels.placing`): each round holds, for each
-object, the questions whose answers are expected to tell most about it. An object that is as certain
-as the core is done. The errors of the core count as noise of the answers; those about one object
-concern many members of the core, whose errors cancel.
+An object that is as certain as the core is done. The errors of the core count as noise of the
+answers; those about one object concern many members of the core, whose errors cancel.
 """
 
 from __future__ import annotations

@@ -1,13 +1,10 @@
 """The journal: every answer that was paid for, before the next question is asked.
 
-Answers are kept by their *place in the run*, the round and the row in it, because a strategy may
-ask a question twice on purpose. The journal also holds the seed, the method, its options and the
-version, so that the same call makes the same strategy again.
-
-A journal is an SQLite database. All answers that have arrived by the time of writing go into one
-transaction, which ends when the disk is synchronised, so that a process killed at any moment loses
-only the answers in flight. During a run the latest answers are in a second file (``-wal``), which
-takes one synchronisation instead of four and lets other processes read meanwhile.
+docs/oracles.md says what it stores, docs/architecture.md why by place in the run. It is an SQLite
+database. All answers that have arrived by the time of writing go into one transaction, which ends
+when the disk is synchronised, so that a process killed at any moment loses only the answers in
+flight. During a run the latest answers are in a second file (``-wal``), which takes one
+synchronisation instead of four and lets other processes read meanwhile.
 """
 
 from __future__ import annotations

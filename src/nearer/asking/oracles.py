@@ -2,8 +2,7 @@
 
 They answer screens, too, and choose the `choose` objects that cost least: with a query, an object
 costs its distance from the query; without one (query −1) minus the sum of its distances to the
-others shown. Equal distances are put in the order of object numbers, so that no sort contradicts
-itself.
+others shown. Equal distances are put in the order of object numbers.
 
 *People.* A person of reliability r says "a" with probability 1/(1 + exp(−r (δ_b − δ_a)/scale)), δ
 the distances from the head, and with probability `lapse` does not look. On a screen each cost, over

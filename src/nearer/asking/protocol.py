@@ -1,11 +1,10 @@
 """Strategies, the answers they are sent, and what can be wrapped around a strategy.
 
-A *strategy* is a generator: it yields questions, is sent answers, and returns its result; one yield
-is one *round*. docs/own-strategy.md shows how to write one. A *wrapper* adds to a strategy what its
-algorithm need not know, such as a budget or a memory. It is itself a strategy, which `wrapped`
-makes of a function that answers one round. If that function cannot answer a whole round, it raises
-`BudgetSpent` with the answers to the first part. `wrapped` throws this into the inner strategy, so
-that the algorithm can return its best result so far.
+docs/own-strategy.md shows how to write a strategy. A *wrapper* adds to one what its algorithm need
+not know, such as a budget or a memory. It is itself a strategy, which `wrapped` makes of a function
+that answers one round. If that function cannot answer a whole round, it raises `BudgetSpent` with
+the answers to the first part. `wrapped` throws this into the inner strategy, so that the algorithm
+can return its best result so far.
 """
 
 from __future__ import annotations
@@ -56,11 +55,9 @@ class _Strategy(Generator[Questions, Answers, T]):
         self.takes_uncertain = takes_uncertain
 
     def send(self, answers: Any) -> Questions:
-        """Continue with answers."""
         return self._strategy.send(answers)
 
     def throw(self, *error: Any) -> Questions:
-        """Continue without answers."""
         return self._strategy.throw(*error)
 
 

@@ -9,9 +9,7 @@ spent; the strategy then gets `BudgetSpent`. Ctrl-C waits for no call. A price t
 a call (`cost`) is reserved when the call is made, so that the limit is never exceeded. A price that
 is known only afterwards (`PricedAnswers`) is expected to be the average so far.
 
-`run` drives a strategy to its end. A `Session` shows the questions that are open now and takes
-answers in any order. Its state is the strategy, made again from its seed, and the answers so far.
-So with a journal no process needs to run while people take a day to answer.
+The state of a `Session` is the strategy, made again from its seed, and the answers so far.
 """
 
 from __future__ import annotations
@@ -111,9 +109,7 @@ def run(
         The largest number of comparisons. A strategy that runs out of it returns its best result
         so far, or `nearer.errors.BudgetSpent` is raised if there is none.
     journal
-        A file in which every answer is kept as it arrives. After an interruption the same call
-        goes on where it stopped, pays for nothing twice, and gives the uninterrupted result; a
-        larger budget, other limits or other workers are the same call.
+        As in `nearer.embed`; a larger budget, other limits or other workers are the same call.
     about
         What else identifies the run: a journal begun with other values is refused.
     progress
@@ -315,7 +311,6 @@ class _Caller:
             self._thread.start()
 
     async def call(self, questions: Any, tries: int) -> Any:
-        """What the oracle returns."""
         if self.inline:
             return self.oracle(questions)
         if self._is_async:
@@ -332,7 +327,6 @@ class _Caller:
             raise TimeoutError(f"the oracle has {late}; allow more, or more retries") from error
 
     async def pause(self, seconds: float) -> None:
-        """Wait before a call is made again."""
         if self.inline:
             time.sleep(seconds)
         else:

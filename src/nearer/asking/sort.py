@@ -5,13 +5,8 @@ where an object belongs. *Fewest comparisons* is binary insertion in random orde
 chain's length at a time: the few that meet in one gap are put in order among themselves, which
 costs about 0.05 N comparisons and saves nearly all of the rounds. (Merge insertion, Ford and
 Johnson 1959, asks 1 % less in three times as many rounds.) *Fewest rounds* is a quicksort whose
-pivots come from small samples compared pair by pair: three rounds for two bits.
-
-*Noisy answers*, each wrong with a known probability: the search keeps the probability of every gap,
-asks about the object at the median, and stops when one gap is certain enough (Burnashev and
-Zigangirov 1974; Ben-Or and Hassidim 2008). Asking again helps only when each answer is a fresh
-draw: a file, an oracle with fixed errors, or a memory answers the same every time, and the
-certainty computed here is then false.
+pivots come from small samples compared pair by pair: three rounds for two bits. *Noisy answers*
+are asked for as docs/noise.md says (Burnashev and Zigangirov 1974; Ben-Or and Hassidim 2008).
 """
 
 from __future__ import annotations

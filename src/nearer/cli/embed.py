@@ -135,7 +135,6 @@ def _summary(method: str, points: Any, embedding: Embedding, seed: int) -> dict[
 def _files(
     data: str, method: str, embedding: Embedding, known: NamedPoints
 ) -> dict[str, str | bytes]:
-    """What is written, by name."""
     from nearer.plotting import as_png
 
     contents: dict[str, str | bytes] = {

@@ -1,8 +1,6 @@
 """`nearer fit`: a file of answers in; positions, their dimension and how sure they are, out.
 
-Very many answers are fitted block by block, with a bar, interruptible and resumable. Where
-``torchrun`` has started several processes, each of them keeps its share of the answers, and process
-0 alone prints and writes.
+docs/scale.md shows how it fits very many answers.
 """
 
 from __future__ import annotations
@@ -62,7 +60,6 @@ def _columns(_: Any, __: Any, text: str | None) -> dict[str, str | int] | None:
 
 
 def _dimension(_: Any, __: Any, dim: str) -> int | str:
-    """What ``--dim`` says: a number of dimensions, or auto."""
     if dim != "auto" and not (dim.isascii() and dim.isdigit() and int(dim)):
         raise InvalidInput(f"--dim {dim}: must be auto or a whole number from 1")
     return dim if dim == "auto" else int(dim)
@@ -343,7 +340,6 @@ def _columns_shown(figures: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def _remarks(e: Embedding, pictures: list[Path | None] | None) -> Iterator[str]:
-    """Remarks below the table."""
     if e.held_out is not None and e.held_out.is_guessing:
         yield "these answers are predicted no better than by guessing: the map may be chance alone"
     yield from output.undetermined(e)

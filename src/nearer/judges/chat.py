@@ -1,10 +1,7 @@
-"""A language model as the judge: any endpoint that speaks the protocol of OpenAI.
+"""A language model as the judge, over the protocol of OpenAI; see docs/judges.md.
 
-*Prompts.* The two options are shown as A and B, in an order drawn for each question
-(`nearer.asking.protocol.OptionOrder`). Each object takes one line, so that no text can forge an
-option. Several questions in one prompt are numbered, and so are the lines of the reply.
-
-*Keys.* Only the connection holds the key: no attribute, message, log or journal has it, and where
+Each object takes one line of the prompt, so that no text can forge an option. Several questions in
+one prompt are numbered, and so are the lines of the reply. Only the connection holds the key: where
 an endpoint repeats it in an error it is removed.
 """
 
@@ -510,7 +507,6 @@ def check_question(question: str) -> str:
 
 
 def _part(part: str | Path) -> dict[str, Any]:
-    """Words or a picture as a part of a message."""
     if isinstance(part, str):
         return {"type": "text", "text": part}
     url = data_url(read_bytes(part), mimetypes.guess_type(part.name)[0] or "")

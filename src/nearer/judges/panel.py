@@ -1,8 +1,7 @@
 """A panel of judges: models, prompts or people, each question answered by some of them.
 
-A question that is asked again goes to other judges. Judges are rated as people are
-(`nearer.fitting.people`). A judge of reliability r, at most 1 here, has weight r: a single vote
-counts as a graded answer of (1 + r)/2 for its side.
+docs/judges.md shows one. Judges are rated as people are (`nearer.fitting.people`). A judge of
+reliability r, at most 1 here, has weight r: a vote counts as a graded answer of (1 + r)/2.
 """
 
 from __future__ import annotations

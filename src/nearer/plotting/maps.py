@@ -1,14 +1,10 @@
 """Maps to print, and pages with a map to explore: dots or pictures, names, regions, colours.
 
 On a printed map each name is tried beside its object, on eight sides, then a little farther off
-with a line to it. The first place is taken that covers no other name, dot or picture; a name for
-which there is none is left out, and the map says how many are. Isolated objects come first, because
-they have the room and are the ones that a reader looks up. What is taken is marked on a raster of
-the page, so that hundreds of thousands of marks cost no more than a few. Lengths are in points
-(1/72 inch).
-
-A map to explore is one HTML file that needs no other and no network: ``explore.html`` beside this
-module, with the figures put into it as JSON.
+with a line to it. The first place is taken that covers no other name, dot or picture. Isolated
+objects come first, because they have the room and are the ones that a reader looks up. What is
+taken is marked on a raster of the page, so that hundreds of thousands of marks cost no more than a
+few. Lengths are in points (1/72 inch). ``explore.html`` beside this module is the page to explore.
 """
 
 from __future__ import annotations
@@ -135,7 +131,6 @@ class _PrintedMap:
         self.every = max(1, -(-self.n // MANY))  # one object in so many has its region drawn
 
     def draw(self, given: Axes | None, title: str) -> Axes:
-        """The whole map, below its title."""
         is_one = given is not None or self.k <= 2
         panels = {(0, 1): canvas.axes_on(given, *self._size())} if is_one else self._grid()
         ax = panels[0, 1]

@@ -164,7 +164,6 @@ def _facts(e: Embedding) -> dict[str, Any]:
 
 
 def _values(e: Embedding) -> dict[str, Any]:
-    """The other values of the report."""
     calibration, bins = e.details.get("calibration"), None
     if calibration is not None:
         columns = (calibration.predicted, calibration.observed, calibration.counts)

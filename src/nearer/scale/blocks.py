@@ -1,25 +1,16 @@
 """Very many triplets: read block by block, and stored on disk in the form that fits read.
 
-A block is an ``(m, 3)`` array of whole numbers (head, near, far). Blocks come from a Parquet file,
-from a folder of them in the order of their names, from an ``.npy`` file, or from Python.
+docs/scale.md shows how a fit uses them, also in several processes. A block is an ``(m, 3)`` array
+of whole numbers (head, near, far), from Parquet, from an ``.npy`` file or from Python.
 
-*Stored* triplets are a temporary file of three int32 a row, which vanishes with the process. It is
-written as the blocks come, and arranged once all are there: objects are numbered from 0 to n − 1,
-and some answers, which are *held out*, are moved to the end, so that a fit to all but them is a fit
-to a shorter file. A *sample*, as large as what is fitted in memory, is in memory besides. Both are
+Triplets are stored as three int32 a row, about objects from 0 to n − 1. Those held out come last,
+so that a fit to all others is a fit to a shorter file. They, and the sample that is in memory, are
 chosen by a hash of the three objects of a question, so that all answers to one question stay
-together. Answers are counted by the first bits of their hash, so that the parts can be made as
-large as they may be.
+together; counts of the first bits of the hash make the parts as large as they may be.
 
-Passes over answers on disk read block after block and add the sums in that order, so that a fit
-gives the same bits every time.
-
-*Several processes* that ``torchrun`` has started have a share of the answers each. Process 0 runs
-the optimiser as if it were alone. For each pass it sends the positions to all others, and the sums
-over their shares come back to it. That moves as many bytes as summing the gradient everywhere
-would, and nothing can run out of step. A process that dies closes its connections, which the others
-notice at once. Every process leaves a sign of life each second, so that the others can name the one
-that is missing.
+Passes add the sums of one block after another, so that a fit gives the same bits every time. With
+several processes, process 0 runs the optimiser as if it were alone. That moves as many bytes as
+summing the gradient everywhere would, and nothing can run out of step.
 """
 
 from __future__ import annotations

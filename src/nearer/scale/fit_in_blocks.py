@@ -1,11 +1,8 @@
 """Fits of very many answers in blocks, whether memory holds them or not: `nearer.fit` calls this.
 
-The dimension is estimated from a sample of the answers. The fit starts in more dimensions with
-some of the answers, reduces them, and goes on with all answers but those held out
-(`nearer.scale.blocks`). The held-out answers show whether the answers are exact. If not, the curve
-that fits them gives the rate of errors and the unit of distance, for one more fit. The prior is as
-wide as the positions then are, since with many answers a coordinate it hardly matters. A last fit,
-from there and in the unit that is then found, includes the held-out answers.
+docs/scale.md lists the steps. The curve that fits the held-out answers gives the rate of errors and
+the unit of distance. The prior is as wide as the positions then are, since with many answers a
+coordinate it hardly matters.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Fits on a GPU: answers that lie there, passes over them, and the optimiser.
 
 One Triton kernel computes the six losses of `nearer._kernels.comparisons`, a block of triplets a
-program. Atomic additions come in any order, so that results agree with the processor's up to
-rounding. Positions are float32: a map of a million objects spans some thousand margins of soe, so
+program. Positions are float32: a map of a million objects spans some thousand margins of soe, so
 that the last digit is a ten-thousandth of the margin. Choices are tables of trials of one shape, in
 float64, as sums over sets of items need it; PyTorch differentiates their likelihood.
 

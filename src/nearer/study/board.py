@@ -474,7 +474,6 @@ class Board:
             del person.seen[question.fact]
 
     def _release(self, lease: Lease) -> None:
-        """End a lease."""
         if not lease.live:
             return
         lease.live = False

@@ -1,15 +1,13 @@
 """What a table says: which column is which part of an answer, and what was chosen in each row.
 
-`_WORDS` lists what the columns of each *part* are called, letter case and punctuation aside, and
-`_FORMS` which parts make which kind of answer. Three lone letters are head, near and far, or with
-an answer beside them head and the two that are compared.
+docs/files.md lists the forms. `_WORDS` has what the columns of each *part* are called, letter case
+and punctuation aside, and `_FORMS` which parts make which kind of answer.
 
 An answer names the object that was chosen, or its column (``left``), or its place among the shown,
 counted from 0 or from 1. Of two objects it may also say whether the first is nearer: true or false,
 1 or 0, 1 or −1 (cblearn's counts: k or −k for k equal answers), ``<`` or ``>``. Each of these is
 one *reading* of the column. The first that explains every row is taken; if another also explains
-every row and says something else, the user is asked. Screens hold lists instead, in fields that the
-tool that wrote them names.
+every row and says something else, the user is asked.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Read triplets and trials from any file.
+"""Read triplets and trials from any file; docs/files.md says what is read and when it is refused.
 
-Where two readings are possible, none is guessed: a message says on which line, and which option
-decides. Nothing is dropped without a warning and a place in the report. Numbers of objects stay, so
-that results line up with what else the user has about them. Names are put in alphabetical order.
+Numbers of objects stay, so that results line up with what else the user has about them. Names are
+put in alphabetical order.
 """
 
 from __future__ import annotations
@@ -117,11 +116,8 @@ def read_trials(
     ----------
     path
         Any file or frame that `nearer.read_triplets` reads; triplets become comparisons.
-    first
-        Whether places of an odd one out, or of a response, count from 0 or from 1; needed only
-        where the file leaves both open.
-    **how
-        The other options of `nearer.read_triplets`.
+    first, **how
+        As in `nearer.read_triplets`, and its other options.
 
     Examples
     --------

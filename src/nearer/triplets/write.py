@@ -1,8 +1,6 @@
 """Write triplets and trials so that they are read back as they were, here and by other tools.
 
-Triplets as text have the columns ``head,winner,loser``, as Salmon and tripletTools read them; then
-names, where objects have some, and ``weight``, ``participant`` and ``seconds`` where these are
-known. ``.npz`` holds all of it but the seconds, ``.npy`` the array alone.
+docs/files.md lists the forms. ``.npz`` holds all of triplets but the seconds, ``.npy`` the array.
 """
 
 from __future__ import annotations
