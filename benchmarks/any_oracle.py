@@ -137,7 +137,7 @@ def page(rows: Rows, folder: Path) -> str:
                 name,
                 n,
                 *(
-                    f"{median(own, key):,.{digits}f}"
+                    f"{median(own, key):,.{digits}f}".replace("nan", "–")
                     for key, digits in (
                         ("dimension", 0),
                         ("comparisons", 0),
