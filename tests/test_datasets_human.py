@@ -3,8 +3,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from nearer.datasets import HUMAN, load_classes, load_human
-from nearer.datasets.loaders import entry, locate
+from nearer.datasets import HUMAN, load_human
+from nearer.datasets.loaders import entry, find, locate
+from nearer.triplets import read_table
 
 # name: answers, objects, triplets, distinct questions
 KNOWN = {
@@ -42,6 +43,11 @@ def test_counts(name):
         head, near, far = data.triplets.T
         asked = np.stack([head, np.minimum(near, far), np.maximum(near, far)], axis=1)
         assert len(np.unique(asked, axis=0)) == questions
+
+
+def load_classes(name):
+    table = read_table(find(entry(name))[1])
+    return dict(zip(table.iloc[:, 0], table.iloc[:, 1], strict=True))
 
 
 def test_repeated_questions_show_the_noise():

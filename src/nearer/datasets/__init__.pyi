@@ -2,7 +2,6 @@ from .loaders import CATALOGUE as CATALOGUE
 from .loaders import HUMAN as HUMAN
 from .loaders import Cities as Cities
 from .loaders import load_cities as load_cities
-from .loaders import load_classes as load_classes
 from .loaders import load_human as load_human
 from .loaders import load_points as load_points
 from .loaders import make_ball as make_ball

@@ -397,14 +397,6 @@ def load_human(name: str) -> Triplets:
         return read_triplets(find(data)[0], **options)
 
 
-def load_classes(name: str) -> dict[str, str]:
-    """The class of each object of the musicians (genres with ``;`` between them) or the cars."""
-    data = entry(name, "answers")
-    if data.read_options.get("objects") != "names" or len(data.files) < 2:
-        raise InvalidInput(f"{name}: has no classes; musicians and cars have")
-    return _second_file(data)
-
-
 def _second_file(data: Entry) -> dict[str, str]:
     """The name or the class of each object."""
     table = read_table(find(data)[1])

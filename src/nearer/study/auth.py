@@ -1,11 +1,8 @@
-"""Who sends a request: signed tokens, passwords, sessions, and how often one may try.
+"""Who sends a request: signed tokens, passwords, sessions, and how often one may try: SECURITY.md.
 
-Passwords are kept as scrypt hashes (RFC 7914). A session is a random word in a cookie and its hash
-in the file: logging out deletes it there, and a new password deletes them all.
-
-Guessing is limited by address and by name: some tries at once, then one a minute. From a browser in
-which the researcher has logged in before, only its own tries count, so nobody can lock a researcher
-out by wrong guesses. A check costs 16 MB and a tenth of a second, so two are made at a time.
+A new password ends all sessions. From a browser in which the researcher has logged in before, only
+its own tries count, so nobody can lock a researcher out by wrong guesses. A check costs 16 MB and a
+tenth of a second, so two are made at a time.
 """
 
 from __future__ import annotations

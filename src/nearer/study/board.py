@@ -2,9 +2,8 @@
 
 A row is an object whose first fields are the columns of its table. Fields that no constructor takes
 hold what later rows made of it. `Ledger.add` writes a row and applies it to the board as `replay`
-does, so that a server that was killed goes on as if nothing had happened. Leases end by the clock,
-looked at when a person needs a question, so that a closed tab blocks no question. An answer is the
-list of what was chosen, best first; of the task ``odd``, which has no query, the odd one out.
+does. docs/study.md explains leases. An answer is the list of what was chosen, best first; of the
+task ``odd``, which has no query, the odd one out.
 """
 
 from __future__ import annotations
