@@ -48,8 +48,8 @@ def test_draws_are_the_posterior_of_positions_and_noise(curve):
     else:
         answers = as_answers(ANSWERS, 4)
     fit = fit_posterior(answers, 1, Noise(tail=float(curve == "t")), rng=rng)
-    drawn = draw_maps(fit, answers, 4000, rng)
-    assert drawn.shape == (4000, 4, 1)
+    drawn = draw_maps(fit, answers, 8000, rng)
+    assert drawn.shape == (8000, 4, 1)
     assert figures(drawn[:, :, 0]) == pytest.approx(expected, abs=0.05)
 
 
