@@ -240,8 +240,7 @@ def rules(task: str, rule: str, answers: int, seed: int) -> dict[str, Any]:
             break
         count, start = min(20, answers - len(screens)), time.process_time()
         if rule == "ours":
-            source.n_asked = len(screens)
-            new, _ = source.draw(belief.fit, count, rng)
+            new, _ = source.draw(belief, count, rng)
         elif rule == "InfoTuple":
             new = info_tuple(belief.fit, wanted, count, rng)
         else:

@@ -36,7 +36,7 @@ NUMBERS = {
     "doubtful": {
         "algorithms.choose_questions": {
             "RANDOM_SHARE": "share of random questions",
-            "FIRST": "random questions an object before any is chosen",
+            "FIRST": "questions an object in the first round",
             "CANDIDATES": "drawn for each question",
         },
         "fitting.belief": {

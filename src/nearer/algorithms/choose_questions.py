@@ -158,11 +158,6 @@ class Candidates:
         self._asked = np.empty(0, dtype=np.int64)
         self._pool = np.empty((0, 3), dtype=np.int64)
 
-    @property
-    def n_asked(self) -> int:
-        """How many questions were asked."""
-        return len(self._asked)
-
     def exclude(self, questions: Questions) -> None:
         """Never offer these questions again."""
         self._asked = np.union1d(self._asked, pack(questions)[0])
@@ -251,7 +246,6 @@ class ScreenSource:
         self._n, self.task, self._askable = n_objects, task, askable
         self._asked: set[tuple[int, ...]] = set()
         self._queries = self._deck = np.empty(0, dtype=np.int64)
-        self.n_asked = 0
 
     def draw(self, belief: Belief, count: int, rng: np.random.Generator) -> tuple[Objects, Answers]:
         """Screens for a round, and which of them are random; fewer where no more are found."""
@@ -319,7 +313,6 @@ class ScreenSource:
             if key not in self._asked:
                 self._asked.add(key)
                 new.append(i)
-        self.n_asked += len(new)
         return new
 
 

@@ -527,7 +527,7 @@ def settle(
     *,
     at_least: int = 1,
 ) -> int:
-    """The most probable dimension, by trying neighbours of the best until they are all worse.
+    """The most probable dimension, by trying its neighbours and two above until all are worse.
 
     `attempt` takes a dimension and a neighbour that was tried, and returns the former's scores,
     or None. `scores` begins with those of d and gets those of all dimensions tried.
