@@ -157,7 +157,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_the_same_command_goes_on(tmp_path):
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=300)
     assert running.returncode == 130, err
-    assert "kept in out/fit/interrupted.npz; the same command goes on" in err
+    assert "in out/fit/interrupted.npz; repeat the command" in err
     assert out == ""
     arguments[-1] = "1e-4"
     again = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -184,7 +184,7 @@ def test_ctrl_c_within_compiled_code_leaves_a_checkpoint_too(small, call, tmp_pa
         patch.setattr(_many.Checkpoint, "stage", stop_at_the_second)
         stopped = call(*arguments)
     assert stopped.exit_code == 130, stopped.output
-    assert "kept in out/fit/interrupted.npz; the same command goes on" in stopped.stderr
+    assert "in out/fit/interrupted.npz; repeat the command" in stopped.stderr
     again = call(*arguments)
     assert again.exit_code == 0, again.output
     assert "going on from out/fit/interrupted.npz" in again.stderr

@@ -114,9 +114,9 @@ def test_objects_that_are_sounds_are_drawn_by_name(call, tmp_path):
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "x"], "--dim x"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "²"], "--dim ²"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "3"], "3 objects span at most 2"),
-        ("head,near,far\na,a,b\n", [], "0 trials, and nobody could decide"),
-        ("head,a,b,answer\nx,y,z,\nx,x,y,x\n", [], "nobody decided: 1"),
-        ('{"query": 0, "shown": [1, 2], "chosen": []}\n', ["--dim", "1"], "nobody could decide"),
+        ("head,near,far\na,a,b\n", [], "0 trials: all are undecided"),
+        ("head,a,b,answer\nx,y,z,\nx,x,y,x\n", [], "undecided: 1"),
+        ('{"query": 0, "shown": [1, 2], "chosen": []}\n', ["--dim", "1"], "all are undecided"),
         ("", [], "none.csv"),
     ],
 )

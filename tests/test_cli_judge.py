@@ -31,7 +31,7 @@ def nearer_judge(*args, keys=None):
 def test_whoever_sits_there_can_leave_and_come_back(objects, tmp_path):
     first = nearer_judge("ask", objects, "--budget", 20, keys="1\n2\n?\nnonsense\n1\nq\n")
     assert first.exit_code == 130
-    assert "objects.answers.db; the same command goes on" in first.output
+    assert "objects.answers.db; repeat the command" in first.output
     journal = tmp_path / "objects.answers.db"
     assert nearer.load_journal(journal).weights.sum() == 4
     out = tmp_path / "map.csv"

@@ -148,9 +148,9 @@ def test_draws_of_a_run_that_disobeys_a_few_answers_hold_what_they_say():
     assert all(wrong)
     assert 0.88 < np.mean(shares) <= 0.995
     bare = replace(found, covariances=None, details={})
-    with pytest.raises(InvalidInput, match=r"not known; nearer.fit of their answers"):
+    with pytest.raises(InvalidInput, match=r"not known; nearer\.fit"):
         replace(bare, triplets=found.triplets[:, [0, 2, 1]]).draws(3)
-    with pytest.raises(InvalidInput, match=r"not kept, as nearer\.embed does"):
+    with pytest.raises(InvalidInput, match=r"not stored, as nearer\.embed does"):
         replace(bare, triplets=found.triplets[:0]).draws(3)
 
 
@@ -218,7 +218,7 @@ def test_other_losses_are_drawn_from_their_covariances():
 
 def test_draws_of_what_nobody_knows_are_refused(noisy):
     unsure = replace(noisy, covariances=None, details={})
-    with pytest.raises(InvalidInput, match="how sure these positions are is not known"):
+    with pytest.raises(InvalidInput, match="the uncertainty of these positions is not known"):
         unsure.draws(3)
     with pytest.raises(InvalidInput, match="k=0"):
         noisy.draws(0)

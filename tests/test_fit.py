@@ -309,7 +309,7 @@ def test_the_heaviest_answers_are_fitted():
 
 def test_ties_alone_say_nothing():
     trials = nearer.Trials.near([0, 1], [[1, 2], [0, 2]], [None, None])
-    with pytest.raises(InvalidInput, match="2 trials, and nobody could decide"):
+    with pytest.raises(InvalidInput, match="2 trials: all are undecided"):
         nearer.fit(trials)
 
 

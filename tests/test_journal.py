@@ -75,7 +75,7 @@ def test_embed_goes_on_at_any_cut_with_a_seed_that_was_drawn(cut, tmp_path):
     first, second = Counting(leave_after=cut), Counting()
     with pytest.raises(Stopped) as stopped:
         nearer.embed(first, 24, budget=200, journal=journal, block_size=1, progress=False)
-    kept = f"{len(first.asked)} answers are kept"
+    kept = f"{len(first.asked)} answers are stored"
     assert not cut or kept in stopped.value.__notes__[0]
     found = nearer.embed(second, 24, budget=200, journal=journal, progress=False)
     third = Counting()
@@ -326,7 +326,7 @@ def test_a_full_disk_is_one_message_and_what_was_written_stays(tmp_path):
     script = [sys.executable, "-c", textwrap.dedent(FULL), str(journal)]
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert "answers.db: cannot be written" in done.stdout, done.stderr
-    assert "the answers before are safe" in done.stdout
+    assert "earlier answers are safe" in done.stdout
     kept = len(nearer.load_journal(journal))
     assert 0 < kept < 5000
     oracle = Counting()

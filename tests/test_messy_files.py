@@ -88,7 +88,7 @@ REFUSED = {
     ),
     "missing": (
         table(rows=[*ROWS, ("NA", "ape", "bee")]),
-        "line 5: head is 'NA', which stands for",
+        "line 5: head is 'NA', which means missing",
     ),
     "gap": (table(rows=[*ROWS, ("ape", "", "bee")]), "near is empty; fill it in, leave such rows"),
     "two columns": ("head,winner\nape,bee\n", "make no answer; needed are head + near + far"),
@@ -210,10 +210,10 @@ def test_fit_says_what_it_assumed(tmp_path):
 @pytest.mark.parametrize(
     ("header", "said"),
     [
-        ("a,b,c", "columns a, b, c are taken as head, near, far"),
-        ("i,j,k", "columns i, j, k are taken as head, near, far"),
-        ("head,b,c", "columns head, b, c are taken as head, near, far"),
-        ("C,B,A", "columns A, B, C are taken as head, near, far"),
+        ("a,b,c", "columns a, b, c are read as head, near, far"),
+        ("i,j,k", "columns i, j, k are read as head, near, far"),
+        ("head,b,c", "columns head, b, c are read as head, near, far"),
+        ("C,B,A", "columns A, B, C are read as head, near, far"),
     ],
 )
 def test_what_letters_are_taken_for_is_said(tmp_path, header, said):

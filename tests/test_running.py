@@ -320,7 +320,7 @@ def test_a_failure_waits_for_what_is_paid_for(tmp_path):
             max_in_flight=4,
             journal=journal,
         )
-    assert "3 answers are kept" in failed.value.__notes__[0]
+    assert "3 answers are stored" in failed.value.__notes__[0]
 
 
 CTRL_C = """
@@ -361,7 +361,7 @@ def test_ctrl_c_stops_paying_at_once_and_keeps_what_came(tmp_path):
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=20)  # the calls under way take 60 seconds
-    assert out.startswith("16 8 answers are kept"), out + err
+    assert out.startswith("16 8 answers are stored"), out + err
     assert len(nearer.load_journal(journal)) == 8
 
 

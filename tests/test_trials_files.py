@@ -414,7 +414,7 @@ def test_records_of_any_shape_are_refused_in_one_message(tmp_path, record):
 @pytest.mark.parametrize(
     ("column", "values", "seconds", "words"),
     [
-        ("rt", [0.35, 1.2, 8], [0.35, 1.2, 8], "rt is in seconds, by its median of 1.2. Where"),
+        ("rt", [0.35, 1.2, 8], [0.35, 1.2, 8], "rt is in seconds, by its median of 1.2. If"),
         ("key_resp.rt", [0.35, 1.2, 80], [0.35, 1.2, 80], "key_resp.rt is in seconds, by its"),
         ("rt", [350, 1200, 8000], [0.35, 1.2, 8], "rt is in milliseconds, by its median of 1200"),
         ("rt_ms", [30, 40, 50], [0.03, 0.04, 0.05], "rt_ms is in milliseconds"),

@@ -94,7 +94,7 @@ def test_triplettools_long_and_short(write):
 
 
 def test_counts_are_weights_and_zero_is_undecided(write):
-    with pytest.warns(DroppedRows, match="nobody decided: 1 of 3 answers"):
+    with pytest.warns(DroppedRows, match="undecided: 1 of 3 answers"):
         answers = nearer.read_triplets(write("0,1,2,3\n2,1,0,-2\n1,2,0,0\n"))
     assert answers.triplets.tolist() == ROWS[:2]
     assert answers.weights.tolist() == [3, 2]
@@ -126,7 +126,7 @@ def test_the_authors_undecided_marks(write):
     ],
 )
 def test_a_word_for_equal_is_undecided(write, text, word):
-    with pytest.warns(DroppedRows, match="nobody decided: 1 of 3 answers"):
+    with pytest.warns(DroppedRows, match="undecided: 1 of 3 answers"):
         answers = nearer.read_triplets(write(text.format(word)))
     assert answers.labels == ("ape", "bee", "cat")
     assert answers.report.undecided == (3,)
@@ -241,7 +241,7 @@ def test_names(write):
     assert answers.labels == ("ape", "bee", "cat")
     assert answers.triplets.tolist() == [[0, 1, 2], [2, 0, 1]]
     file = write("ape,bee,cat\ncat,ape,bee\nNA,ape,bee\n")
-    with pytest.raises(InvalidInput, match="line 3: head is 'NA', which stands for nothing"):
+    with pytest.raises(InvalidInput, match="line 3: head is 'NA', which means missing"):
         nearer.read_triplets(file)
     labels = ["cat", "bee", "ape", "dog", "NA"]
     answers = nearer.read_triplets(file, labels=labels)

@@ -52,10 +52,10 @@ def embed(
         The largest number of comparisons. None: as many as `quality` needs, at most
         2·(d + 1)·n·log2 n / C in d ≤ 7 dimensions, with C the bits that an answer carries.
     noise
-        The share of wrong answers is estimated; a rate below ½ is where that begins.
+        The rate below ½ at which the estimate of the share of wrong answers begins.
     quality
-        The run stops when Kendall's τ between predicted and true distances from a head is expected
-        to be this, or when the budget is spent; with 1, only when it is spent.
+        The run stops when the expected Kendall's τ between predicted and true distances from a head
+        reaches this, or when the budget is spent; with 1, only when it is spent.
     random_state
         Seed or generator.
     journal
@@ -86,7 +86,7 @@ def embed(
     call = as_called("nearer.embed", *places, given=typed, defaults=defaults)
     known = getattr(oracle, "n_objects", None)
     if known is not None and n > known:
-        raise InvalidInput(f"{n} objects: the oracle knows only {known}; ask for at most so many")
+        raise InvalidInput(f"{n} objects: the oracle knows only {known}; ask for at most that many")
     strategy = adaptive(n, **asked, keep_triplets=keep_triplets, random_state=random_state)
     line: AbstractContextManager[Any] = nullcontext(progress or None)
     if progress is True:
@@ -134,7 +134,7 @@ def _warn(embedding: Embedding, n_never: int) -> None:
     problems = []
     if not embedding.n_comparisons:
         what = "no question was asked, so no object has a position (NaN)"
-        problems.append(f"{what} and nothing is determined; a larger budget places them")
+        problems.append(f"{what} and nothing is determined; raise budget=")
     elif embedding.details.get("n_decided") == 0:
         what = f"{amount(embedding.n_comparisons, 'answer')}, and none says which object is nearer"
         problems.append(f"{what}: the result is chance alone; look at what the oracle returns")

@@ -60,7 +60,7 @@ _MOST_WALKED = 20_000  # answers; drawing maps that satisfy more of them takes l
 
 @dataclass(frozen=True)
 class Goal:
-    """How answers are to be fitted; `d` None: in as many dimensions as they need."""
+    """How answers are to be fitted; with `d` None, in as many dimensions as they need."""
 
     method: str
     d: int | None
@@ -100,14 +100,14 @@ def fit(
         A number of dimensions; ``"auto"``: as many as the evidence supports; ``"predictive"``: as
         many as predict held-out answers best, which are often more.
     people
-        Who gave each answer; None: as the answers say. None, nan and "" are unknown people. People
-        are then the sample, see ``docs/people.md``; without them, answers are independent.
+        Who gave each answer; None: those in `answers`, if any. None, nan and "" are unknown people.
+        People are then the sample, see ``docs/people.md``; without them, answers are independent.
     differ
         Whether people weigh the axes differently: ``"weights"`` fits weights, ``"no"`` does not,
-        ``"auto"`` does where held-out answers are predicted better by more than a standard error.
+        ``"auto"`` does if held-out answers are predicted better by more than a standard error.
     weights
         How much each answer counts: 2 is the same answer twice, and both are held out together;
-        an answer with 0 is ignored. None: as the answers say.
+        an answer with 0 is ignored. None: those in `answers`, if any.
     odds
         How many times likelier than at random each comparison was to be asked, if a method chose it
         (`Belief.expect`): chosen ones are harder. None: all questions were random.
@@ -175,7 +175,7 @@ def fit(
     loaded = load_answers(answers, people, weights, n_objects, objects, odds)
     goal = make_goal(loaded.n, n_components, method, max_components, max_iter, tol)
     if loaded.are_choices and (method not in ("auto", "noisy") or bootstrap):
-        loaded = loaded.split()  # the losses, and draws of answers, know triplets only
+        loaded = loaded.split()  # losses and the bootstrap take triplets only
     with using(device):
         result = _with_people(loaded, _fit_answers(loaded, goal, rng), differ, rng)
         if bootstrap is None:
@@ -208,7 +208,7 @@ class _Result:
 
     method: str
     posterior: Posterior
-    right: Floats  # how far each answer was predicted by fits that had not seen it; nan: by none
+    right: Floats  # how much of each answer was predicted by fits without it; nan: not held out
     error_rate: float
     estimate: DimensionEstimate | None = None
     belief: Belief | None = None
@@ -329,7 +329,7 @@ def make_embedding(
     details: dict[str, Any],
     **known: Any,
 ) -> Embedding:
-    """An embedding of answers that existed, with what fits in memory and in blocks both know."""
+    """An embedding of existing answers, for fits in memory and fits in blocks."""
     d = posterior.positions.shape[1]
     details |= {"method": method, "posterior": posterior, "loss": posterior.loss}
     return Embedding(
@@ -406,9 +406,9 @@ def _embedding(loaded: LoadedAnswers, result: _Result, call: str) -> Embedding:
 
 @dataclass(frozen=True, eq=False)
 class LoadedAnswers:
-    """Answers as fits take them: with weights, and with people where these are known.
+    """Answers as fits take them: with weights, and with people if these are known.
 
-    `ids` has one number an answer, the same for triplets that are one answer; `odds` say how much
+    `ids` numbers the answers: triplets of one answer have the same number. `odds` say how much
     likelier than at random each answer's question was.
     """
 
@@ -454,7 +454,7 @@ class LoadedAnswers:
     def _by_trial(self, right: Floats) -> tuple[Objects, Floats, Floats]:
         """The first answer, the weight and the accuracy of each trial that was held out.
 
-        `right` says how far each answer was predicted, nan where it was not.
+        `right` is how much of each answer was predicted, nan if it was not held out.
         """
         held = np.isfinite(right) & (self.weights > 0)
         _, first, which = np.unique(self.ids[held], return_index=True, return_inverse=True)
@@ -491,9 +491,9 @@ class LoadedAnswers:
         return names, which
 
     def check(self, belief: Belief, people: PeopleFit | None) -> dict[str, float]:
-        """What a map may miss: other distances; and, of errors of prediction, what they depend on.
+        """Test whether other distances predict better, and what errors of prediction depend on.
 
-        The p-value of each, where it is known.
+        The result is the p-value of each test that is possible.
         """
         answers, found = belief.answers, dict[str, float]()
         if belief.held_out is None or not isinstance(answers, Comparisons):
@@ -588,7 +588,7 @@ def load_answers(
         name = "the frame" if is_frame else os.fspath(answers)
         answers = read_triplets(answers)
         for assumed in answers.report.assumptions():
-            remedy = "fit what nearer.read_triplets returns, and this is not said"
+            remedy = "to avoid this warning, fit what nearer.read_triplets returns"
             warnings.warn(f"{name}: {assumed} ({remedy})", AnswersWarning, stacklevel=3)
     elif (blocks := blocks_of(answers)) is not None:
         answers = np.concatenate([np.empty((0, 3), dtype=np.int32), *blocks])
@@ -647,10 +647,10 @@ def _trials_of(answers: Any, n_objects: int | None) -> Trials:
 
 
 def _renumbered(answers: Trials, n_objects: int | None, keep: bool) -> tuple[Trials, int]:
-    """Trials about the objects that occur, unless numbers are kept, and how many these are."""
+    """Trials about the objects that occur, unless `keep`, and the number of objects."""
     if not answers.decided.any():
-        rule = "nobody could decide; at least one choice is needed"
-        raise InvalidInput(f"{amount(len(answers), 'trial')}, and {rule}")
+        rule = "all are undecided; at least one choice is needed"
+        raise InvalidInput(f"{amount(len(answers), 'trial')}: {rule}")
     n = answers.n_objects if n_objects is None else n_objects
     asked = answers.questions
     if asked.max() >= n:
@@ -679,7 +679,7 @@ def blocks_of(answers: Any) -> Iterator[Any] | None:
     """The blocks of an iterator, or of a list of arrays; None for all other forms."""
     if isinstance(answers, list | tuple):
         are = bool(answers) and all(getattr(block, "ndim", 0) == 2 for block in answers)
-    else:  # tables, trials and triplets can be counted; what only yields cannot
+    else:  # tables, trials and triplets have a length; iterators of blocks have none
         are = isinstance(answers, Iterable) and not isinstance(answers, Sized)
     return _arrays(answers) if are else None
 

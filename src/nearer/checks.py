@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from nearer.errors import InvalidInput
 from nearer.questions import Floats, Objects
 
-#: control characters, and halves of characters that no file can hold
+#: Control characters, and surrogates, which no file can hold.
 UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _MOST_OBJECTS = int(np.iinfo(np.int32).max)  # objects are numbered in 32 bits
 
@@ -107,7 +107,7 @@ askable = partial(one, "askable", kind=Callable | None, rule=_ASKABLE)
 
 
 def names(name: str, values: Any) -> None:
-    """Names of objects. Half of a character, which names of files may have, is in no text."""
+    """Names of objects, without lone surrogates, which names of files may have."""
     for i, value in enumerate(one(name, values, Iterable, "a list of names")):
         if isinstance(value, str | PathLike) and re.search("[\ud800-\udfff]", str(value)):
             raise InvalidInput(f"{name}[{i}]={value!r:.60}: holds half of a character; take it out")
@@ -168,7 +168,7 @@ def as_points(X: ArrayLike | Any) -> Any:
         raise InvalidInput(f"{what}: every value must be finite; drop or impute that row")
     size, limits = float(np.abs(values).max(initial=0.0)), np.finfo(np.float64)
     if 4 * points.shape[1] * size > limits.max / max(size, 1.0) or 0 < size < limits.tiny**0.5:
-        rule = "the squares of their differences are no numbers; rescale the points"
+        rule = "the squares of their differences overflow; rescale the points"
         raise InvalidInput(f"points as large as {size:.3g}: {rule}")
     return points
 
@@ -176,11 +176,11 @@ def as_points(X: ArrayLike | Any) -> Any:
 def questions(value: Any, n: int, names: Sequence[Any] | None = None) -> Objects:
     """Questions (head, a, b) about n objects as an (m, 3) array; one alone may be a row of three.
 
-    Whole numbers are the places of the objects; anything else is one of their `names`.
+    Whole numbers are the numbers of the objects; anything else is one of their `names`.
     """
     rows = rows_of_three("questions", value, "(head, a, b)", one=True)
     numbers = _as_whole(rows)
-    if numbers is None:  # an array of texts and numbers would make texts of all
+    if numbers is None:  # an array of texts and numbers would turn all into texts
         numbers = _numbered(np.asarray(value, dtype=object).reshape(-1, 3), n, names)
     bad = ((numbers < 0) | (numbers >= n)).any(axis=1)
     _refuse("question", numbers, bad, f"objects must be from 0 to {n - 1}; mend the row")
@@ -188,7 +188,7 @@ def questions(value: Any, n: int, names: Sequence[Any] | None = None) -> Objects
 
 
 def _numbered(rows: NDArray[Any], n: int, names: Sequence[Any] | None) -> Objects:
-    """The places of objects that are given by name."""
+    """The numbers of objects that are given by name."""
     known = range(n) if names is None else names
     places = {name: i for i, name in enumerate(known) if isinstance(name, Hashable)}
     numbers = np.empty(rows.shape, dtype=np.int64)
@@ -260,7 +260,7 @@ def triplets(value: Any, n: int | None = None) -> tuple[NDArray[np.int32], int]:
         n = whole("n_objects", n, most=_MOST_OBJECTS)
         rule = f"objects must be from 0 to {n - 1} (n_objects={n}); raise n_objects or mend the row"
     most = _MOST_OBJECTS if n is None else n
-    if high >= most or rows.min() < 0:  # extremes are found faster than bad rows
+    if high >= most or rows.min() < 0:  # extremes are computed faster than bad rows
         _refuse("triplet", rows, ((rows < 0) | (rows >= most)).any(axis=1), rule)
     same = (rows[:, 0] == rows[:, 1]) | (rows[:, 0] == rows[:, 2]) | (rows[:, 1] == rows[:, 2])
     rule = f"its three objects must differ; drop such rows ({int(same.sum())} in all)"
@@ -312,7 +312,7 @@ def amount(n: int, noun: str, plural: str = "") -> str:
 
 
 def money(value: float) -> str:
-    """An amount of money: cents, or the digits that matter of less than one."""
+    """An amount of money: two decimals, or significant digits if it is less than one."""
     return f"{value:,.2f}" if value >= 1 else f"{value:.2g}"
 
 

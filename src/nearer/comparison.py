@@ -5,13 +5,13 @@ mean stays in the frame of the first map; otherwise it would shrink.
 
 *Comparing.* The correlation of distances is that of Mantel (1967). Draws of both maps give each
 object's displacement a mean and a covariance; of an object that did not move, its squared length in
-that unit follows Hotelling's T². Maps are fitted to each other by the half of the objects that
-moved least, found step by step, and then by all within 99 % of chance (least trimmed squares,
-reweighted; Rousseeuw and Van Driessen 2006). The steps end in the half that is nearest to their
-start, so they start from distances: an object that stayed kept its distances to most others.
+that unit follows Hotelling's T². Maps are aligned by the half of the objects that
+moved least, chosen step by step, and then by all that moved no farther than 99 % do by chance
+(reweighted least trimmed squares; Rousseeuw and Van Driessen 2006). The result depends on the
+start, which uses distances: an object that stayed has the same distances to most others.
 
-*Groups of people* are permuted, see docs/people.md. An object moved if draws of the two maps say so
-as well: they know how both maps bend where one object moves, which permuted groups do not.
+*Groups of people* are permuted, see docs/people.md. An object counts as moved only if draws of
+the two maps agree: they show how maps bend around an object that moves, permuted groups do not.
 """
 
 from __future__ import annotations
@@ -84,26 +84,25 @@ class Comparison(Shown):
     names
         Those objects.
     correlation, p_value
-        Of the distances in one map with those in the other, and how often maps that have nothing in
-        common correlate so well or better.
+        Of the distances in one map with those in the other, and how often unrelated maps correlate
+        as well or better.
     first, second
-        ``(n, dimension)`` positions; the second map is laid over the first.
+        ``(n, dimension)`` positions; the second map is aligned with the first.
     disparity
-        Share of the first map's variance that the second does not explain, laid over it by least
-        squares over all objects; `second` and `displacement` hold on to those that stayed.
+        Share of the first map's variance that the second does not explain, aligned by all objects;
+        for `second` and `displacement`, maps are aligned by the objects that stayed.
     displacement
         ``(n,)``: how far each object moved, in units of the first map.
     low, high
-        ``(n,)`` the middle 95 % of it over draws of the maps; nan where not known; `low` is 0 where
-        the object cannot be told from one that stayed (`moved` above 0.05).
+        ``(n,)`` the middle 95 % of it over draws of the maps; nan if not known; `low` is 0 if the
+        object may have stayed (`moved` above 0.05).
     moved
-        ``(n,)``: for each object, how often one that did not move seems to move so far or
-        farther; nan where not known. Of many objects look at those below 0.05 divided by their
-        number. Where people are known, any object that did not move is below 0.05 in one comparison
-        of 20.
+        ``(n,)``: for each object, how often one that did not move seems to move as far or farther;
+        nan if not known. With many objects look at those below 0.05 divided by their number. If
+        people are known, one comparison of 20 has an unmoved object below 0.05.
     p_differ
-        How often groups of the same people, drawn by lot, differ so much or more; nan where people
-        are not known.
+        How often random groups of the same people differ as much or more; nan if people are not
+        known.
     """
 
     names: tuple[Any, ...]
@@ -201,7 +200,7 @@ def _joined(places: Floats, there: NDArray[np.bool_], dimensions: Sequence[int])
             if np.ptp(X, axis=0).max() <= 1e-10 * np.abs(X).max():
                 raise InvalidInput(
                     f"map {best + 1}: the {len(X)} objects that it shares with the others are all "
-                    f"at one place in {which}, which has no size to lay a map over; leave it out"
+                    f"at one place in {which}, which cannot be aligned; leave it out"
                 )
         places[best][has] = procrustes(middle, places[best][shared]).move(places[best][has])
         done.append(best)
@@ -228,13 +227,13 @@ def compare(
         numbers where there are no names; those that only one map has are left out.
         Instead of two maps, `a` may be answers in any form that `nearer.fit` takes.
     groups
-        The group of each answer, or of each person by name, of which there are two; `a` are then
-        answers, and each group is fitted, in the dimension that all answers together need.
+        The group of each answer, or of each person by name; there must be two. `a` are then
+        answers, and each group is fitted in the dimension that all answers together need.
     people
-        Who gave each answer, where `a` are answers that do not say.
+        Who gave each answer, if `a` are answers without people.
     n_permutations, n_draws, random_state
-        How often objects are exchanged for the p-value, and people for `p_differ`; how many maps
-        are drawn from each embedding for the displacements' uncertainty; and a seed.
+        The numbers of permutations of objects for the p-value, and of people for `p_differ`; of
+        draws from each embedding for the uncertainty of displacements; a seed.
 
     Examples
     --------
@@ -280,7 +279,7 @@ def compare(
     if isinstance(a, Embedding) and isinstance(b, Embedding):
         shared = [(a, rows), (b, columns)]
         if (found := _permuted(shared, width, n_permutations, rng)) is not None:
-            # Each of both tests holds for all objects: draws have one for each (Bonferroni).
+            # Both are corrected for the number of objects, those by draws by Bonferroni's rule.
             p_differ, moved = found[0], np.fmax(found[1], np.minimum(len(X) * moved, 1.0))
     away = np.linalg.norm(second - X, axis=1)
     return Comparison(
@@ -333,7 +332,7 @@ def _permuted(
     n_permutations: int,
     rng: np.random.Generator,
 ) -> tuple[float, Floats] | None:
-    """Whether groups differ and which objects moved; None where people are not known."""
+    """Whether groups differ and which objects moved; None if people are not known."""
     triplets, people, group = [], [], list[int]()
     for which, (found, rows) in enumerate(maps):
         who = found.details.get("answered_by")
@@ -375,7 +374,7 @@ def _permuted(
 
 
 def _trimmed(X: Floats, Y: Floats) -> Floats:
-    """Displacements after the half of the objects that moved least is laid over each other."""
+    """Displacements after aligning maps by the half of the objects that moved least."""
 
     def away(still: NDArray[np.bool_]) -> Floats:
         return procrustes(X[still], Y[still]).move(Y) - X
@@ -445,7 +444,7 @@ def _displaced_from(
     mean = motion.move(second.mean(axis=0)) - first.mean(axis=0)
     scale, turn, centre, onto = best_motions(first[:, still], second[:, still])
     away = scale[:, None, None] * (second - centre[:, None]) @ turn + onto[:, None] - first
-    away -= away.mean(axis=0)  # aligning draws with draws shrinks them: only their scatter counts
+    away -= away.mean(axis=0)  # aligning draws shrinks them, so only their scatter is used
     covariances = np.einsum("kni,knj->nij", away, away) / (len(away) - 1)
     squared = np.einsum("ni,nij,nj->n", mean, np.linalg.pinv(covariances), mean)
     limits = np.quantile(np.linalg.norm(mean + away, axis=2), [0.025, 0.975], axis=0)

@@ -23,7 +23,7 @@ from nearer.trials import Trials
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SETTLED = 100_000  # answers that settle the dimension, where not all can be satisfied
+SETTLED = 100_000  # noisy answers from which the dimension is estimated; more add nothing
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class DimensionEstimate:
     dimension_low, dimension_high
         The dimensions that the answers leave possible, 95 times in 100.
     evidence
-        Dimension → its ``"probability"`` and what that rests on. The
-        probability of the largest dimension is that of all beyond it, too.
+        Dimension → its ``"probability"`` and the scores behind it. The probability of the largest
+        dimension includes all beyond it.
     positions
-        Positions in `dimension` dimensions where the method has them, else None.
+        Positions in `dimension` dimensions if the method has them, else None.
     """
 
     dimension: int
@@ -88,7 +88,7 @@ def estimate_dimension(
     n_objects
         How many objects there are; None: the largest index plus one.
     method
-        ``"auto"`` tries ``"exact"`` and turns to ``"held-out"`` where answers are not exact.
+        ``"auto"``: ``"exact"`` if answers are exact, else ``"held-out"``.
     max_dimension, random_state
         The most dimensions to try; seed or generator.
 
@@ -134,7 +134,7 @@ def learn_answers(
     """The posterior of answers, positions that satisfy all of them, and their dimension.
 
     `rows` are the answers as triplets. If d is None, it is estimated from `enough` of them; if
-    `exactly`, positions that satisfy all are looked for. `several_people`, as people, all err.
+    `exactly`, positions that satisfy all are sought. Answers of `several_people` are never exact.
     """
     some = np.arange(len(answers))
     if d is None and len(answers) > enough:
@@ -153,10 +153,10 @@ def learn_answers(
 def _fit_exactly(
     belief: Belief, rows: NDArray[np.int32], weights: Floats, rng: np.random.Generator
 ) -> tuple[Fit, HeldOut] | None:
-    """Positions that satisfy every answer that counts, where held-out answers are satisfied, too.
+    """Positions that satisfy all answers with a weight, if held-out answers are satisfied, too.
 
-    They are looked for in the belief's dimension, and, where it chose that, in those that are
-    about as probable.
+    They are sought in the belief's dimension and, if the belief chose it, in those that are about
+    as probable.
     """
     counted = weights > 0
     at = np.flatnonzero(counted)
@@ -188,7 +188,7 @@ def _fit_exactly(
 
 
 def _find_dimension(belief: Belief, most: int, exact: Fit | None) -> DimensionEstimate:
-    """What a belief that chose its dimension says about it."""
+    """The estimate of a belief that chose its dimension."""
     n, held, judge = len(belief.fit.positions), belief.held_out, belief.judge
     positions = (exact or belief.fit).positions
     d = positions.shape[1]

@@ -163,7 +163,7 @@ class Embedding(Shown):
     def _person(self, person: Any) -> int:
         """The row of a person in the tables."""
         if self.people is None:
-            remedy = "nearer.fit(answers, people=…) tells who answers"
+            remedy = "fit with nearer.fit(answers, people=…)"
             raise InvalidInput(f"person={person!r}: {remedy}")
         return _place(person, self.people["id"].tolist(), "people")
 
@@ -235,8 +235,8 @@ class Embedding(Shown):
         """Maps that the answers leave possible, ``(k, n_objects, dimension)``.
 
         Of any figure that is computed from a map (a distance, an order), the middle 95 % of its
-        values over the draws is an interval. Every map is laid over the positions. Where five
-        people or more are known, the maps differ as those of further people would. See
+        values over the draws is an interval. Every map is aligned with the positions. With
+        five people or more, maps vary as those of further people would. See
         ``docs/uncertainty.md``.
         """
         checks.whole("k", k)
@@ -266,30 +266,30 @@ class Embedding(Shown):
         }
 
     def to_frame(self) -> Any:
-        """A pandas frame, one row an object: ``name``, ``x1`` …, and ``sd1`` … where known."""
+        """A pandas frame, one row an object: ``name``, ``x1`` …, and ``sd1`` … if known."""
         return as_frame(self.object_names, self.positions, self.covariances)
 
     def nearest(self, thing: Any, k: int = 5) -> list[Any]:
-        """The k objects nearest to one, nearest first, by their names where they have some.
+        """The k objects nearest to one, nearest first, by their names if they have names.
 
         `thing` is an object, by its name or its number, or a position: an array of coordinates.
         """
         n, d = self.positions.shape
         placed = isinstance(thing, np.ndarray) and thing.shape == (d,) and thing.dtype.kind == "f"
         most = n - len(self.never_asked) - (not placed)
-        checks.whole("k", k, most=most, rule="so many other objects have a position")
+        checks.whole("k", k, most=most, rule="there are no more with a position")
         head = None if placed else self._number(thing)
         if head in self.never_asked:
             rule = "no question was about it, so it has no position; a larger budget reaches it"
             raise InvalidInput(f"{thing!r}: {rule}")
         away = np.linalg.norm(self.positions - (thing if placed else self.positions[head]), axis=1)
         if head is not None:
-            away[head] = np.nan  # which sorts last, as what has no position does
+            away[head] = np.nan  # NaN sorts last, like objects without a position
         return [self.object_names[i] for i in np.argsort(away, kind="stable")[:k].tolist()]
 
     @property
     def object_names(self) -> Sequence[Any]:
-        """The names of the objects, or their numbers where they have no names."""
+        """The names of the objects, or their numbers if they have no names."""
         n = len(self.positions)
         if self.names is None:
             return range(n)
@@ -377,19 +377,18 @@ class Embedding(Shown):
     ) -> Axes | InteractiveMap:
         """Draw a map of the positions; `nearer.plotting.save` writes it to a file.
 
-        Names and, where they are known, the regions that hold 95 % of each position are drawn;
+        Names and, if they are known, 95 % regions of the positions are drawn;
         ``labels=None`` and ``covariances=None`` leave them out.
 
         Parameters
         ----------
         interactive
-            Make a page to explore, of which ``.html`` is one file that needs no other, instead of
-            a drawing to print.
+            Make a page to explore instead of a drawing to print; as ``.html`` it is one file.
         people
             Draw how much the first two axes count for each person, instead of the map.
         options
             Those of `nearer.plotting.plot_positions`, such as ``colour`` and ``pictures``;
-            of `nearer.plotting.explore_positions`, where interactive.
+            of `nearer.plotting.explore_positions`, if interactive.
         """
         from nearer import plotting  # noqa: PLC0415 - a package above this one, needed only here
 
@@ -422,17 +421,17 @@ class Embedding(Shown):
         """Write a report for a paper: ``report.html``, one file, or ``report.md``.
 
         It has the answers, the dimension and its evidence, predictions of held-out answers, the
-        agreement of each person, the map with how sure each position is, text for a methods
-        section, and how to get the same again.
+        agreement of each person, the map with the uncertainty of each position, text for a methods
+        section, and how to reproduce it.
 
         Parameters
         ----------
         path, title
             Where to write it, Markdown with its pictures beside it; and its heading.
         command
-            What to type to get the same again; None: the call of `nearer.fit`.
+            The command that reproduces the map; None: the call of `nearer.fit`.
         source
-            Facts about where the answers come from, name → value.
+            Facts about the source of the answers, name → value.
         pictures
             An image file for each object, drawn on the map.
         """
@@ -457,13 +456,13 @@ def as_frame(names: Sequence[Any], *positions: NDArray[np.float64] | None) -> An
 
 
 def warn_of_chance(found: Embedding, stacklevel: int = 3) -> Embedding:
-    """The embedding, with a warning where guessing would predict answers as well."""
+    """The embedding, with a warning if guessing would predict answers as well."""
     held = found.held_out
     if held is not None and held.is_guessing:
         message = (
             f"{100 * held.accuracy:.0f} % of {held.n_trials:,} answers held out were predicted "
             f"({100 * held.low:.0f} to {100 * held.high:.0f} at 95 %), no better than by guessing: "
-            "the map may be chance alone; collect more answers, or look at where these come from"
+            "the map may be chance alone; collect more answers, or check the source of these"
         )
         warnings.warn(message, AnswersWarning, stacklevel=stacklevel)
     return found

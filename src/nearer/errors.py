@@ -11,7 +11,7 @@ from typing import Any
 
 
 class NearerError(Exception):
-    """An error that the user can understand and mend."""
+    """An error that the user can understand and fix."""
 
 
 class InvalidInput(NearerError, ValueError):
@@ -39,7 +39,7 @@ class WorkerDied(NearerError, RuntimeError):
 
 
 class JournalError(NearerError, OSError):
-    """A journal that cannot be read or written; what is in it stays there."""
+    """A journal that cannot be read or written; its answers are not lost."""
 
 
 class JudgeError(NearerError, ConnectionError):
@@ -62,7 +62,7 @@ class BudgetSpent(NearerError):
     """No more questions may be asked.
 
     It is thrown *into* a strategy at the `yield` whose round no longer fits, so that the
-    algorithm can return the best it has; what it does not catch reaches the caller.
+    algorithm can return its best result so far; if it is not caught, it reaches the caller.
 
     Attributes
     ----------

@@ -219,9 +219,9 @@ def _from_counts(counts: Any) -> Objects:
 
 
 def _warn_about(loaded: LoadedAnswers) -> int | None:
-    """Warn of contradictions and objects never compared; return how many contradict.
+    """Warn of contradictions and objects never compared; return the number of contradictions.
 
-    Very many answers are not sorted just for that: None.
+    It is None for very many answers, since sorting them would take too long.
     """
     if len(loaded.rows) > MOST_SORTED:
         return None
@@ -281,7 +281,7 @@ _DOCUMENTATION = """{summary}
 
 @dataclass(eq=False, repr=False)
 class _LossEstimator(_TripletEstimator):
-    """An embedder that minimises one loss; a loss with a number of its own adds that field."""
+    """An estimator that minimises one loss; a loss with a parameter adds that field."""
 
     n_components: int = 2
     _: KW_ONLY
@@ -316,7 +316,7 @@ class _LossEstimator(_TripletEstimator):
         n_init = checks.whole("n_init", self.n_init)
         # The same array again would give the same positions again.
         starts = rng.spawn(n_init if isinstance(init, str) else 1)
-        # Answers on a device stay there.
+        # Answers on a GPU stay in this process.
         fits = map(once, starts) if passes.on_gpu else parallel_map(once, zip(starts, strict=True))
         return min(fits, key=lambda fit: fit.loss)
 
@@ -442,7 +442,7 @@ class OrdinalEmbedding(_TripletEstimator):
 
 
 class _GraphEstimator(_PositionsEstimator):
-    """What both embedders of neighbour lists share: `_embed` takes the graph and a dimension."""
+    """The common part of estimators from neighbour lists; `_embed` gets graph and dimension."""
 
     n_components: int
     _embed: Callable[..., None]
@@ -488,8 +488,8 @@ class LOE(_GraphEstimator):
     Parameters
     ----------
     n_far
-        With how many objects outside its list each neighbour is compared, drawn at random; None:
-        with all, k·(n − k) triplets an object.
+        The number of random objects outside the list with which each neighbour is compared; None:
+        all, which are k·(n − k) triplets per object.
     n_components, max_iter, tol, random_state
         As in `nearer.SOE`.
 
@@ -515,7 +515,7 @@ class LOE(_GraphEstimator):
 
     def _embed(self, graph: Any, d: int) -> None:
         if self.n_far is not None:
-            checks.whole("n_far", self.n_far, rule="so many others; None: all")
+            checks.whole("n_far", self.n_far, rule="the number of other objects; None: all")
         max_iter, tol = checks.whole("max_iter", self.max_iter), checks.positive("tol", self.tol)
         rng = _generator(self.random_state)
         rows = self._triplets(graph, rng)
@@ -657,10 +657,10 @@ class OrdinalBasis(_PositionsEstimator):
         X
             ``(n, d)`` features, ``(n, n)`` distances with ``metric="precomputed"``, or an oracle.
         y, n_objects
-            Ignored; how many objects an oracle knows.
+            Ignored; the number of objects, for an oracle.
         """
         if callable(X) == (n_objects is None):
-            raise InvalidInput(f"n_objects={n_objects}: is needed with an oracle, and only there")
+            raise InvalidInput(f"n_objects={n_objects}: is needed with an oracle, and only then")
         if callable(X):
             oracle, n = X, checks.n_objects(n_objects)
         else:

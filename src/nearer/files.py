@@ -1,6 +1,6 @@
 """Reading and writing files.
 
-A file is read into memory at once, because every format here is smaller than what is made of it.
+A file is read into memory at once, since its bytes are fewer than those of the arrays made from it.
 Sizes are bounded, as docs/files.md says: a file of two kilobytes can demand all memory. First bytes
 say what a file is, since names are often wrong. A file is written beside its destination and moved
 there when it is complete, so that an interrupted program leaves either the old file or the new one.
@@ -53,7 +53,7 @@ _EXTRAS |= {"distributed": "dask", "torch": "gpu"}
 
 @contextmanager
 def one_message(name: str | Path, what: str, remedy: str = "get it again") -> Iterator[None]:
-    """Turn whatever a library raises, which has no common class, into one message."""
+    """Turn any exception of a library into one message."""
     try:
         yield
     except NearerError:
@@ -94,7 +94,7 @@ def refuse_larger(path: str | os.PathLike[str], size: int) -> None:
 
 
 def _content(path: Path, stream: IO[bytes]) -> bytes:
-    """All that a stream holds, read in parts so that too much is refused before it is there."""
+    """All that a stream holds, read in parts so that too much is refused before it is in memory."""
     parts, size = [], 0
     while part := stream.read(1 << 20):
         size += len(part)
@@ -133,7 +133,7 @@ def open_zip(path: str | os.PathLike[str], data: bytes) -> zipfile.ZipFile:
 
 
 def decoded(data: bytes, path: str | os.PathLike[str], encoding: str | None = None) -> str:
-    """Bytes as text: UTF-8, or UTF-16 where they say so; `encoding` is tried where both fail."""
+    """Bytes as text: UTF-8, or UTF-16 with a mark; `encoding` is tried if both fail."""
     for begins, (what, remedy) in _NO_TEXT.items():
         if data.startswith(begins):
             raise InvalidInput(f"{os.fspath(path)}: is {what}, no table or JSON; {remedy}")
@@ -295,7 +295,7 @@ def lock_file(path: Path) -> IO[bytes]:
     It is locked itself, since a second file beside it could be deleted and made again between two
     processes. `BlockingIOError` says that another process holds the lock.
     """
-    path.touch(mode=0o600)  # what people or a model said is its owner's alone
+    path.touch(mode=0o600)  # answers of people are private to the file's owner
     file = path.open("ab")
     try:
         import fcntl  # noqa: PLC0415 - not on Windows, where SQLite's own locks must do

@@ -26,7 +26,7 @@ from nearer.trials import MOST_SORTED, Trials
 
 Seed = int | np.random.Generator | None
 
-_ALL_HEADS = 5_000  # up to so many objects every one is a head
+_ALL_HEADS = 5_000  # with at most this many objects, every one is a head
 _BLOCK = 1 << 21  # distances held at a time
 
 
@@ -54,8 +54,8 @@ def mean_kendall_tau(
 
     Notes
     -----
-    τ-b, so that ties count for neither side; a head from which all objects are equally far in the
-    truth or in the embedding counts 0.
+    τ-b, so that ties count for neither side; a head with equal distances to all objects, in
+    the truth or in the embedding, counts 0.
 
     Examples
     --------
@@ -91,8 +91,8 @@ def knn_precision(
 
     Notes
     -----
-    A neighbour counts when its true distance is at most the k-th smallest, so that of several at
-    that distance (duplicate objects) any will do.
+    A neighbour counts when its true distance is at most the k-th smallest, so that any of several
+    objects at that distance counts.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def knn_precision(
     """
     heads = _Heads(truth, embedding, metric, n_heads, random_state)
     k = int(np.ceil(np.log2(heads.n))) if k is None else k
-    k = checks.whole("k", k, most=heads.n - 1, rule="so many other objects there are")
+    k = checks.whole("k", k, most=heads.n - 1, rule="there are no more other objects")
     shares = []
     for x, y in heads.distances():
         reach = np.partition(x, k - 1, axis=1)[:, k - 1]
@@ -160,10 +160,11 @@ def share_interval_over_people(
 ) -> tuple[float, tuple[float, float]]:
     """A share, and its 95 % interval for further people, from what each person got right.
 
-    The interval is that of as many independent answers as have the same variance. The part of the
-    variance that people add (robust to clusters, Liang and Zeger 1986) counts twice: each person is
-    predicted from the others, so the similarity of two people affects both (Bates, Hastie and
-    Tibshirani 2024). It is estimated from few people, so it is widened as Student's t is.
+    The interval is that of the number of independent answers with the same variance. The part of
+    the variance that people add (robust to clusters, Liang and Zeger 1986) counts twice: each
+    person is predicted from the others, so the similarity of two people affects both (Bates, Hastie
+    and Tibshirani 2024). It is estimated from few people, so the interval is widened by Student's
+    t.
 
     Examples
     --------
@@ -174,7 +175,7 @@ def share_interval_over_people(
     right = checks.one_each("right", right, np.size(asked), "people")
     asked = checks.one_each("asked", asked, len(right), "people")
     if (right < 0).any() or (right > asked).any() or not asked.any():
-        raise InvalidInput("right must be from 0 to asked, and asked above 0 for somebody")
+        raise InvalidInput("right must be from 0 to asked, and some asked above 0")
     right, asked = right[asked > 0], asked[asked > 0]
     share, people = float(right.sum() / asked.sum()), len(asked)
     away = np.sum((right - share * asked) ** 2) / asked.sum() ** 2 * people / (people - 1)
@@ -186,7 +187,7 @@ def share_interval_over_people(
 
 @dataclass(frozen=True)
 class Procrustes:
-    """An embedding laid over the truth.
+    """An embedding aligned with the truth.
 
     Attributes
     ----------
@@ -195,7 +196,7 @@ class Procrustes:
     disparity
         The share of the truth's variance that is left unexplained: 0 is perfect.
     scale, turn, centre, onto
-        What did it: ``scale * (points - centre) @ turn + onto``.
+        The motion: ``scale * (points - centre) @ turn + onto``.
     """
 
     aligned: NDArray[np.float64]
@@ -215,9 +216,9 @@ class Procrustes:
 
 
 def procrustes(truth: ArrayLike, embedding: ArrayLike) -> Procrustes:
-    """Lay an embedding over the truth by the best motion and scale.
+    """Align an embedding with the truth by the best motion and scale.
 
-    The one with fewer dimensions is filled up with zeros; `aligned` has as many as the larger.
+    The one with fewer dimensions is padded with zeros; `aligned` has as many as the larger.
 
     Examples
     --------
@@ -237,7 +238,7 @@ def procrustes(truth: ArrayLike, embedding: ArrayLike) -> Procrustes:
 
 
 def best_motions(x: Floats, y: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Scale, turn, centre and destination that lay y over x, ``(…, n, d)``, one of each a map."""
+    """Scale, rotation, centre and destination that align y with x, ``(…, n, d)``, for each map."""
     onto, centre = x.mean(axis=-2), y.mean(axis=-2)
     x, y = x - onto[..., None, :], y - centre[..., None, :]
     left, sizes, right = np.linalg.svd(np.swapaxes(y, -1, -2) @ x)  # Schönemann 1966

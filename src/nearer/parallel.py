@@ -1,4 +1,4 @@
-"""Coarse work in parallel, where the user asked for it: see docs/scale.md.
+"""Coarse work in parallel, if the user asked for it: see docs/scale.md.
 
 Restarts, bootstrap draws, folds and simulated studies are pure functions of their arguments, which
 go through joblib. Outside of ``joblib.parallel_config(...)`` they run one after the other, because
@@ -91,7 +91,7 @@ def _connect(client: Any, address: str) -> Any:
 
 
 def _watch(client: Any, lost: list[str], over: threading.Event) -> None:
-    """Interrupt the main thread when a worker is gone: joblib would wait for ever."""
+    """Interrupt the main thread when a worker dies, since joblib would wait for ever."""
     known = _workers(client)
     while not over.wait(1.0):
         lost += known - _workers(client)

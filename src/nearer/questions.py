@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 #: "I don't know", as an oracle may say it; None and NaN mean the same
 UNSURE = float("nan")
 
-#: 2⁶⁴ divided by the golden ratio, an odd multiplier that scatters numbers
+#: 2⁶⁴ divided by the golden ratio, an odd multiplier for hashes
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _BITS = 21
 MAX_OBJECTS = 1 << _BITS
@@ -36,7 +36,7 @@ MAX_OBJECTS = 1 << _BITS
 def answered(questions: Questions, answers: Said) -> Objects:
     """Answered comparisons as rows ``(head, near, far)``.
 
-    "Don't know" is left out; of a graded answer the likelier side is taken, see `weighted`. A
+    "Don't know" is left out; a graded answer counts as its likelier side, see `weighted`. A
     screen says that everything chosen is nearer to the query than everything that was not; a
     screen without a query has no triplets.
     """
@@ -104,7 +104,7 @@ def unpack(keys: Objects) -> Objects:
 
 
 def scattered(rows: Objects) -> NDArray[np.uint64]:
-    """A number for each row of objects that looks random and is the same for equal rows."""
+    """A hash of each row of objects, the same for equal rows."""
     numbers = np.zeros(len(rows), dtype=np.uint64)
     for column in np.asarray(rows).astype(np.uint64).T:
         numbers = (numbers + column) * SPREAD

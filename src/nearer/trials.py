@@ -1,4 +1,4 @@
-"""Trials: any choice that says which things are alike, with who made it and how long it took.
+"""Trials: any choice that says which things are alike, the person who made it and the time it took.
 
 docs/questions.md shows the four tasks. A trial in which the person could not decide has nothing
 chosen: it is evidence of a near tie. `Triplets` are a view of trials as rows (head, near, far),
@@ -96,7 +96,7 @@ class Trials(Shown):
     kind
         The task, one of ``"near"``, ``"odd-one-out"``, ``"most-central"``, ``"pairs"``.
     query
-        ``(t,)`` the object that the shown ones are compared with; −1 where there is none.
+        ``(t,)`` the object that the shown ones are compared with; −1 if there is none.
     shown
         ``(t, m)`` objects, those of a shorter row followed by −1; for ``"pairs"`` two a pair.
     chosen
@@ -110,7 +110,7 @@ class Trials(Shown):
     people, seconds, weights
         Of each choice the person, the duration and the weight: 2 is the same choice made twice.
     names
-        What objects 0, 1, … are called; None: by their numbers.
+        The names of objects 0, 1, …; None: their numbers.
 
     Examples
     --------
@@ -218,7 +218,7 @@ class Trials(Shown):
 
     @classmethod
     def joined(cls, parts: Sequence[Trials]) -> Trials:
-        """Trials of one kind as one; people, seconds and weights are kept where all have them."""
+        """Trials of one kind as one; people, seconds and weights remain if all have them."""
         first = parts[0]
         if any(
             (p.kind, p.ranked, p.names) != (first.kind, first.ranked, first.names) for p in parts
@@ -487,7 +487,7 @@ class Report:
         for n, one, more, rest in (
             (self.duplicates, "triplet repeats", "triplets repeat", "an earlier one"),
             (self.contradictions, "question is", "questions are", "answered both ways"),
-            (self.nameless, "answer names", "answers name", "nobody and count for no participant"),
+            (self.nameless, "answer names", "answers name", "no person, count for no participant"),
         ):
             if n:
                 lines.append(f"{amount(n, one, more)} {rest}")
@@ -496,12 +496,12 @@ class Report:
             lines.append(f"{share} of the answers to repeated questions are against the majority")
         for what, where in (
             ("left out, an object twice in the question", self.degenerate),
-            ("left out, nobody decided", self.undecided),
-            ("nobody decided, taken as about a tie", self.ties),
+            ("left out, undecided", self.undecided),
+            ("undecided, read as near ties", self.ties),
             ("left out, could not be read", self.bad),
             ("left out, marked as excluded or taken back", self.excluded),
-            ("left out, no answers but other pages", self.others),
-            ("times that are no numbers, taken as not known", self.untimed),
+            ("left out, other pages without an answer", self.others),
+            ("times that are not numbers, treated as unknown", self.untimed),
         ):
             if where:
                 unit = self.unit if len(where) == 1 else f"{self.unit}s"
@@ -584,7 +584,7 @@ class Triplets:
 
     @property
     def weights(self) -> Floats | None:
-        """How much each triplet counts, or None where all count the same."""
+        """The weight of each triplet, or None if all are equal."""
         return None if self.trials.weights is None else self.trials.weights[self._rows[1]]
 
     @property

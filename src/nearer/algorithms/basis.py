@@ -141,7 +141,7 @@ def choose_basis(
         if rank_start:
             return int(np.argmax((yield from rank(head))))
         # Any far object will do, so a majority that is usually right is enough.
-        return (yield from repeated(farthest_object(head, n_objects), noise, doubt=0.05))
+        return (yield from repeated(farthest_object(head, n_objects), noise, failure=0.05))
 
     start = farthest(int(rng.integers(n_objects)))
     search = _add_axes(start, endpoints, rank, axes, rankings)

@@ -1,8 +1,8 @@
-"""The journal: every answer that was paid for, before the next question is asked.
+"""The journal stores every answer on disk before the next question is asked.
 
-docs/oracles.md says what it stores, docs/architecture.md why by place in the run. It is an SQLite
-database. All answers that have arrived by the time of writing go into one transaction, which ends
-when the disk is synchronised, so that a process killed at any moment loses only the answers in
+docs/oracles.md says what it stores, docs/architecture.md why by position in the run. It is an
+SQLite database. All answers that have arrived by the time of writing go into one transaction, which
+ends when the disk is synchronised, so that a process killed at any moment loses only the answers in
 flight. During a run the latest answers are in a second file (``-wal``), which takes one
 synchronisation instead of four and lets other processes read meanwhile.
 """
@@ -30,9 +30,9 @@ from nearer.questions import Floats, Objects, Questions, Said, unsure_rows
 from nearer.trials import Trials, Triplets
 
 FORMAT = 1
-_JOURNAL = ("a journal", "if it is damaged, go on from a copy")
-_MARK = int.from_bytes(b"near")  # how an SQLite file says whose it is
-#: options that may differ from call to call: they say when to stop, or what to keep
+_JOURNAL = ("a journal", "if it is damaged, continue from a copy")
+_MARK = int.from_bytes(b"near")  # the SQLite application id of a journal
+#: Options that may differ from call to call: when to stop, and what to return.
 FREE = ("budget", "quality", "keep_triplets", "begun_with")
 
 
@@ -48,7 +48,7 @@ class Call:
     cost: float = 0.0
 
     def ballots(self) -> Iterator[tuple[int, str, str, str | None]]:
-        """The row of each answer; its question, itself (null: don't know) and its judge in JSON."""
+        """Rows to store: row in the round; question, answer (null: don't know), judge, as JSON."""
         data = np.ma.getdata(self.answers)
         values: list[Any] = (data.astype(np.int64) if data.dtype == np.bool_ else data).tolist()
         for row in unsure_rows(self.answers).tolist():
@@ -92,9 +92,9 @@ class Journal:
         self._lock.close()
 
     def begin(self, run: Mapping[str, Any], drawn: Mapping[str, Any], names: Iterable[Any]) -> None:
-        """Begin a run, or go on with the one that is there; a journal of another run is refused.
+        """Begin a run, or continue the one in the file; a journal of another run is refused.
 
-        `run` is what identifies it, in values of JSON; `drawn` a new journal stores besides.
+        `run` identifies the run, in values of JSON; a new journal also stores `drawn`.
         """
         now = json.loads(json.dumps(dict(run)))
         if not self.header:
@@ -102,8 +102,8 @@ class Journal:
             self.header = {"format": FORMAT, **drawn, **now, "names": things}
             _create(self.path, self._db, self.header)
         elif differs := [text for name, text in self._differing(now) if name not in FREE]:
-            rule = "which changes the questions; a budget, limits, workers and progress may change"
-            remedy = "make the call it was begun with, or name another file"
+            rule = "which changes the questions; budget, limits, workers and progress may change"
+            remedy = "repeat the first call, or name another file"
             which = f"the journal of another run: {'; '.join(differs)}"
             raise InvalidInput(f"{self.path}: is {which}, {rule}; {remedy}")
         # The budgets of the run, each larger than the one before; None is no limit.
@@ -137,7 +137,7 @@ class Journal:
         return rows, as_answers(np.array(values, dtype=np.float64).reshape(shape), questions[rows])
 
     def write(self, number: int, calls: list[Call]) -> None:
-        """Keep answers of a round; those of a file are on the disk when this returns."""
+        """Store answers of a round; they are on disk when this returns."""
         try:
             with self._db:  # Ctrl-C, too, ends the transaction
                 self._db.execute("BEGIN IMMEDIATE")
@@ -148,7 +148,7 @@ class Journal:
                     rows = ((number, *ballot, stored) for ballot in call.ballots())
                     self._db.executemany("INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)", rows)
         except sqlite3.Error as error:
-            remedy = "the answers before are safe in it; make room, then repeat the call"
+            remedy = "earlier answers are safe in it; make room, then repeat the call"
             raise JournalError(f"{self.path}: cannot be written ({error}); {remedy}") from error
         self.spent += sum(call.cost for call in calls)
         self.calls += sum(call.tries for call in calls)
@@ -174,7 +174,7 @@ def _create(path: Path, db: sqlite3.Connection, header: Mapping[str, Any]) -> No
         db.execute("COMMIT")
         db.execute("PRAGMA journal_mode = WAL")
     except sqlite3.Error as error:
-        rule = f"a journal cannot be begun there ({error}); nothing was asked"
+        rule = f"no journal can be made there ({error}); nothing was asked"
         raise JournalError(f"{path}: {rule}") from error
 
 
@@ -196,12 +196,12 @@ def _connect(path: Path) -> sqlite3.Connection:
     """Open the SQLite file of a journal; other files are refused."""
     if not path.is_file():
         raise InvalidInput(f"{path}: there is no such journal; check the path")
-    if 0 < path.stat().st_size < 100:  # SQLite takes a file this short for an empty one
+    if 0 < path.stat().st_size < 100:  # SQLite would treat so short a file as empty
         raise InvalidInput(f"{path}: is not a journal; name another file")
     mode = "rw" if os.access(path, os.W_OK) else "ro"
     where = f"{path.resolve().as_uri()}?mode={mode}"
     try:
-        # The thread of the run waits while another one writes.
+        # Several threads use the connection, one at a time.
         db = sqlite3.connect(
             where, uri=True, isolation_level=None, timeout=10, check_same_thread=False
         )

@@ -1,12 +1,12 @@
 """Oracles: points, distances, recorded triplets, noise over any of them, and simulated people.
 
-They answer screens, too, and choose the `choose` objects that cost least: with a query, an object
-costs its distance from the query; without one (query −1) minus the sum of its distances to the
-others shown. Equal distances are put in the order of object numbers.
+On a screen they choose the `choose` objects of the least cost. With a query, the cost of an object
+is its distance from the query; without one (query −1), minus the sum of its distances to the others
+shown. Of objects at equal distances the lower number comes first.
 
 *People.* A person of reliability r says "a" with probability 1/(1 + exp(−r (δ_b − δ_a)/scale)), δ
-the distances from the head, and with probability `lapse` does not look. On a screen each cost, over
-the scale and times r, has lost a Gumbel variable: with one to choose, a softmax.
+the distances from the head, and with probability `lapse` does not look. On a screen a Gumbel
+variable is subtracted from each cost · r/scale; with one object to choose, this is a softmax.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class RecordedOracle:
 
 
 class Memory:
-    """A set of answered questions, for `nearer.asking.remembered`: what need not be asked again.
+    """Answered questions, which `nearer.asking.remembered` does not ask again.
 
     A question is the same in whatever order its objects are shown. "Don't know" is no answer.
 
@@ -284,7 +284,7 @@ class NoisyOracle:
         Probability of a wrong answer, from 0 to 1; for a screen, of a random choice.
     noise
         ``"fixed"``: a question gets the same answer whenever it is asked, mirrored or not.
-        ``"fresh"``: every asking of it is another draw.
+        ``"fresh"``: its answer is drawn anew each time.
     random_state
         Seed or generator. Two oracles with the same seed are wrong about the same questions.
 
@@ -312,7 +312,7 @@ class NoisyOracle:
         truth = as_answers(self._oracle(q), q)
         if q.shape[1] == 3:
             return np.logical_xor(truth, self._draws.comparisons(q) < self._flip)
-        chance, wrong = self._draws.screens(q, self._flip)  # as many objects, drawn blindly
+        chance, wrong = self._draws.screens(q, self._flip)  # as many objects, at random
         blind = np.argsort(np.argsort(chance, axis=1), axis=1) < truth.sum(axis=1, keepdims=True)
         return np.where(wrong[:, None], blind, truth)
 
@@ -377,7 +377,7 @@ class PsychometricOracle(PointOracle):
         self._draws = _Draws(noise, random_state)
 
     def probability(self, questions: Questions) -> Floats:
-        """How likely "a is nearer" is, for each question."""
+        """The probability that the answer is "a is nearer", for each question."""
         seen = expit(self._margins(self._checked(questions)))
         return np.asarray(self._lapse / 2 + (1 - self._lapse) * seen)
 
@@ -458,7 +458,7 @@ class CrowdOracle(PsychometricOracle):
 
 
 def _cheapest(cost: Floats, questions: Questions, choose: int) -> Answers:
-    """Choose so many of the objects shown, those of the least cost; ties go by object number."""
+    """Choose the objects of the least cost; of equal costs, the lowest object numbers."""
     shown = np.asarray(questions)[:, 1:]
     if shown.shape[1] == 2:
         (to_a, to_b), (a, b) = cost.T, shown.T

@@ -15,7 +15,7 @@ from nearer.checks import money
 
 
 class TerminalLine(Progress):
-    """A line on standard error that is gone in the end; nothing where that is no terminal."""
+    """A line on standard error, cleared at the end; nothing if that is not a terminal."""
 
     def __init__(self, *columns: Any) -> None:
         console = Console(stderr=True)
@@ -25,7 +25,7 @@ class TerminalLine(Progress):
 
 @contextmanager
 def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
-    """Show what is being done, on standard error; yields a function that takes the words."""
+    """Show what is being done on standard error; yields a function that takes the text."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with TerminalLine(*columns) as bar:
         task = bar.add_task(what)
@@ -40,7 +40,7 @@ def step_progress(what: str = "") -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def _notebook_line() -> Iterator[Callable[[str], None] | None]:
-    """A line below a notebook's cell that is gone in the end; None where there is no notebook."""
+    """A line below a notebook's cell, cleared at the end; None outside a notebook."""
     if not Console().is_jupyter:
         yield None
         return
@@ -55,7 +55,7 @@ def _notebook_line() -> Iterator[Callable[[str], None] | None]:
 def asking_progress(what: str, expected: str = "") -> Iterator[Callable[..., None]]:
     """Show how many comparisons were asked, on standard error; yields what `run` calls.
 
-    `expected` is said before, on a line that stays.
+    `expected` is printed first, on a line that stays.
     """
     console = Console(stderr=True)
     if expected and (console.is_terminal or console.is_jupyter):

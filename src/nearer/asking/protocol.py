@@ -1,10 +1,10 @@
 """Strategies, the answers they are sent, and what can be wrapped around a strategy.
 
-docs/own-strategy.md shows how to write a strategy. A *wrapper* adds to one what its algorithm need
-not know, such as a budget or a memory. It is itself a strategy, which `wrapped` makes of a function
-that answers one round. If that function cannot answer a whole round, it raises `BudgetSpent` with
-the answers to the first part. `wrapped` throws this into the inner strategy, so that the algorithm
-can return its best result so far.
+docs/own-strategy.md shows how to write a strategy. A *wrapper* adds something to a strategy, such
+as a budget or a memory, and is a strategy, too. `wrapped` makes one from a function that answers
+one round. If that function cannot answer a whole round, it raises `BudgetSpent` with the answers to
+the first part. `wrapped` throws this into the inner strategy, so that the algorithm can return its
+best result so far.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _together(strategies: tuple[Strategy[T], ...]) -> Strategy[list[T]]:
 
 
 def recorded(strategy: Strategy[T], record: Record) -> Strategy[T]:
-    """Note every question and answer of a strategy in a record, round by round."""
+    """Store every question and answer of a strategy in a record, round by round."""
     checks.one("record", record, Record, "a nearer.asking.Record")
 
     def answer(questions: Questions) -> Strategy[Answers]:
@@ -201,7 +201,7 @@ def remembered(strategy: Strategy[T], memory: Memory) -> Strategy[T]:
 
 
 def limited(strategy: Strategy[T], budget: int) -> Strategy[T]:
-    """Ask at most `budget` questions; throw `BudgetSpent` into the strategy when they are gone.
+    """Ask at most `budget` questions, then throw `BudgetSpent` into the strategy.
 
     Every further round gets another `BudgetSpent`; a strategy that never returns is stopped by it.
     """
@@ -245,7 +245,7 @@ def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:
 def forced_choice(strategy: Strategy[T], ties: Counter[str] | None = None) -> Strategy[T]:
     """Give a strategy plain booleans: "don't know" is asked again, then decided by number.
 
-    `ties` counts questions asked ``"again"``, and those ``"broken"`` since they stayed open.
+    `ties` counts questions asked ``"again"``, and ``"broken"`` ones, which stayed open.
 
     Examples
     --------
@@ -321,7 +321,7 @@ class Repeatable(_Strategy[T]):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every argument but the seed, in words that can be written down and compared."""
+        """Every argument but the seed, as JSON that can be stored and compared."""
         return {name: describe(value) for name, value in self._given.items() if name != _SEED}
 
     def remade(self, **options: Any) -> Repeatable[T]:
@@ -420,7 +420,7 @@ def as_shape(questions: Questions) -> tuple[int, ...]:
 def as_answers(said: Any, questions: Questions) -> Said:
     """What an oracle said, in the form used inside: plain booleans where they are certain.
 
-    "Don't know" (None, NaN, masked) is masked; numbers from 0 to 1 say how much speaks for a.
+    "Don't know" (None, NaN, masked) is masked; a number from 0 to 1 is the probability of a.
     """
     array = _as_array(said, as_shape(questions))
     masked = np.ma.getmaskarray(said) if isinstance(said, np.ma.MaskedArray) else np.False_
@@ -432,7 +432,7 @@ def as_answers(said: Any, questions: Questions) -> Said:
     unsure = masked | np.isnan(p)
     p[unsure] = 0.5
     if len(wrong := p[(p < 0) | (p > 1)]):
-        rule = "a graded answer must be from 0.0 to 1.0, how much speaks for a"
+        rule = "a graded answer must be from 0.0 to 1.0, the probability that a is nearer"
         raise OracleError(f"an answer is {wrong[0]}: {rule}")
     data = p > 0 if ((p == 0) | (p == 1) | unsure).all() else p
     return np.ma.MaskedArray(data, mask=unsure) if unsure.any() else data
@@ -469,7 +469,7 @@ def _as_number(answer: Any) -> float:
     if isinstance(answer, bool | np.bool_ | float | np.floating):
         return float(answer)
     rule = "answers are booleans, True where a is nearer (of 0 and 1 take .astype(bool))"
-    also = "None for don't know, or numbers such as 0.8, how much speaks for a"
+    also = "None for don't know, or the probability that a is nearer, such as 0.8"
     raise OracleError(f"an answer is {answer!r}: {rule}; {also}")
 
 
@@ -483,13 +483,13 @@ class Shown:
     swapped: bool = False
 
     def answer(self, first: float) -> float | bool:
-        """The answer about a, from how much speaks for the option shown first."""
+        """The answer about a, from the probability of the option that was shown first."""
         about_a = 1.0 - first if self.swapped else float(first)
         return bool(about_a) if about_a in (0.0, 1.0) else about_a
 
 
 class OptionOrder:
-    """Draws which object is shown first, so that a preferred position is noise and no bias."""
+    """Draws which object is shown first, so that a preferred position adds noise, not bias."""
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = checks.whole("random_state", seed, least=0)
@@ -535,7 +535,7 @@ class Record:
         self.n_rounds: int = 0
 
     def add(self, questions: Questions, answers: Said) -> None:
-        """Note one answered round; an empty one costs nothing and is not kept."""
+        """Record one answered round; an empty one costs nothing and is not recorded."""
         questions = checks.one_round(questions)
         if not len(answers := as_answers(answers, questions)):
             return

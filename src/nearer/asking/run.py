@@ -74,9 +74,10 @@ class Dispatch(TypedDict, total=False):
     max_calls: int | None
 
 
-def refuse_unknown(how: Mapping[str, Any], door: Callable[..., Any]) -> None:
+def refuse_unknown(how: Mapping[str, Any], function: Callable[..., Any]) -> None:
     """Refuse options that neither `Dispatch` nor the function itself has."""
-    own = [p.name for p in inspect.signature(door).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    parameters = inspect.signature(function).parameters.values()
+    own = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     if unknown := sorted(set(how) - set(Dispatch.__annotations__)):
         options = ", ".join([*own, *Dispatch.__annotations__])
         raise InvalidInput(f"{unknown[0]}={how[unknown[0]]!r}: no such option; there are {options}")
@@ -109,7 +110,7 @@ def run(
         The largest number of comparisons. A strategy that runs out of it returns its best result
         so far, or `nearer.errors.BudgetSpent` is raised if there is none.
     journal
-        As in `nearer.embed`; a larger budget, other limits or other workers are the same call.
+        As in `nearer.embed`; a larger budget, other limits or other workers continue the run.
     about
         What else identifies the run: a journal begun with other values is refused.
     progress
@@ -129,7 +130,7 @@ def run(
         Seconds that one call may take before it is abandoned and made again.
     cost, max_cost
         A function from the questions of a call to its price, and what may be spent in all,
-        including what a journal says was spent.
+        including the costs stored in the journal.
     max_calls
         The largest number of calls, retries included.
 
@@ -166,8 +167,8 @@ def run(
             result = dispatcher.drive(inner)
     if ties["broken"]:
         text = (
-            f"{ties['again']} questions were asked again after an answer of don't know; "
-            f"{ties['broken']} stayed open and went to the object of the lower number"
+            f"{ties['again']} questions were asked again after the answer don't know; for "
+            f"{ties['broken']} that stayed open the object of the lower number counts as nearer"
         )
         warnings.warn(text, AnswersWarning, stacklevel=2)
     return _with_details(result, names, dispatcher, ties, oracle)
@@ -212,7 +213,7 @@ def open_journal(
         except (Exception, KeyboardInterrupt) as error:
             if len(book):
                 error.add_note(
-                    f"{len(book):,} answers are kept in {book.path}; the same call goes on"
+                    f"{len(book):,} answers are stored in {book.path}; repeat the call to continue"
                 )
             raise
 
@@ -296,8 +297,8 @@ class _Caller:
         in_threads = workers is not None and workers is not self._executor
         if (self._is_async and workers is not None) or (in_threads and limit is not None):
             raise InvalidInput(
-                f"workers={workers!r} and max_in_flight={limit}: threads have workers, an async "
-                "oracle and an executor max_in_flight= calls under way; give one of them"
+                f"workers={workers!r} and max_in_flight={limit}: workers= is for threads, "
+                "max_in_flight= for an async oracle or an executor; give one of them"
             )
         if in_threads:
             limit = checks.whole("workers", workers)
@@ -385,7 +386,7 @@ class DaemonThreads(Executor):
 
 
 class _Costs:
-    """The money spent, also earlier with this journal, and whether another call may be made."""
+    """The money spent, with earlier costs in the journal; whether another call may be made."""
 
     def __init__(self, how: Dispatch, journal: Journal | None) -> None:
         self._price, self._max_cost = how.get("cost"), how.get("max_cost")
@@ -578,7 +579,7 @@ class Session(Generic[T]):
     strategy
         The algorithm, made from its seed.
     triplets
-        Answers of an earlier session, rows ``(head, near, far)``; the new one goes on from there.
+        Answers of an earlier session, rows ``(head, near, far)``; the new one continues from there.
     journal
         A journal that `open_journal` has opened for the strategy.
 
@@ -620,7 +621,7 @@ class Session(Generic[T]):
     def result(self) -> T:
         """What the strategy returned."""
         if not self._result:
-            raise InvalidInput(f"{len(self.open)} open questions: tell their answers first")
+            raise InvalidInput(f"{len(self.open)} open questions: answer them with tell() first")
         return self._result[0]
 
     @property
@@ -658,7 +659,7 @@ class Session(Generic[T]):
             self._advance(partial(self._strategy.send, self._sheet.first()))
 
     def _advance(self, step: Callable[[], Questions]) -> None:
-        """Go on to the next round that is not complete."""
+        """Continue to the next round that is not complete."""
         while True:
             try:
                 self._sheet = RoundAnswers(step())

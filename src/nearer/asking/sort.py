@@ -1,9 +1,9 @@
 """Rank, sort and select objects from a head: the paper's SortForHead, exact and noisy.
 
 Every way of sorting keeps a *chain*, the objects sorted so far, and finds the gap of the chain
-where an object belongs. *Fewest comparisons* is binary insertion in random order, a part of the
-chain's length at a time: the few that meet in one gap are put in order among themselves, which
-costs about 0.05 N comparisons and saves nearly all of the rounds. (Merge insertion, Ford and
+where an object belongs. *Fewest comparisons* is binary insertion in random order, of many
+objects at a time: those few that belong in the same gap are then put in order, which costs about
+0.05 N comparisons and saves nearly all of the rounds. (Merge insertion, Ford and
 Johnson 1959, asks 1 % less in three times as many rounds.) *Fewest rounds* is a quicksort whose
 pivots come from small samples compared pair by pair: three rounds for two bits. *Noisy answers*
 are asked for as docs/noise.md says (Burnashev and Zigangirov 1974; Ben-Or and Hassidim 2008).
@@ -29,7 +29,7 @@ Order = Literal["fewest-comparisons", "fewest-rounds"]
 # From a head, items, a chain, the first and the last gap of the chain where each item may belong.
 Search = Callable[[int, Objects, Objects, Objects, Objects], Strategy[Objects]]
 
-_FAILURE = 0.001  # how often a whole noisy ranking may be wrong: the ten or so of a basis in 1 %
+_FAILURE = 0.001  # of a whole noisy ranking: 1 % for the ten or so of a basis
 _CELLS = 1 << 22  # gap probabilities held at a time
 
 
@@ -72,7 +72,7 @@ def rank_objects(
     others = np.delete(np.arange(n_objects), head)
     rng = checks.generator(random_state)
     if check_order(order, noise):
-        search = partial(_noisy_gaps, noise=noise, doubt=_FAILURE / max(2, len(others)))
+        search = partial(_noisy_gaps, noise=noise, failure=_FAILURE / max(2, len(others)))
         chain = yield from _insert_all(head, rng.permutation(others), search)
     else:
         chain = yield from sort_objects(head, others, order=order, random_state=rng)
@@ -106,7 +106,7 @@ def check_order(order: Order, noise: float) -> float:
 
 
 def _check_objects(head: int, n_objects: int) -> tuple[int, int]:
-    """The head and the number of objects as integers that make sense together."""
+    """The head and the number of objects, checked."""
     n = checks.n_objects(n_objects)
     rule = "the head is one of the objects"
     return checks.whole("head", head, least=0, most=n - 1, rule=rule), n
@@ -141,13 +141,13 @@ def _noisy_gaps(
     high: Objects,
     *,
     noise: float,
-    doubt: float,
+    failure: float,
 ) -> Strategy[Objects]:
     """As `_find_gap` where answers are wrong with probability `noise`, until a gap is certain."""
     places = np.arange(len(chain) + 1)
     likely = (places >= low[:, None]) & (places <= high[:, None])
-    weight: Floats = (1 - doubt) * likely / likely.sum(axis=1, keepdims=True)
-    weight += doubt / len(places)  # the search before may have ended in a wrong gap
+    weight: Floats = (1 - failure) * likely / likely.sum(axis=1, keepdims=True)
+    weight += failure / len(places)  # the previous search may have ended in a wrong gap
     found = np.zeros(len(items), dtype=np.int64)
     active = np.arange(len(items))
     while len(active):
@@ -162,20 +162,20 @@ def _noisy_gaps(
         weight = weight * np.where(agrees, 1 - noise, noise)
         weight /= weight.sum(axis=1, keepdims=True)
         best = np.argmax(weight, axis=1)
-        sure = weight[rows, best] >= 1 - doubt
+        sure = weight[rows, best] >= 1 - failure
         found[active[sure]] = best[sure]
         active, weight = active[~sure], weight[~sure]
     return found
 
 
-def repeated(strategy: Strategy[T], noise: float, doubt: float) -> Strategy[T]:
-    """Put every question of a strategy several times and believe the majority.
+def repeated(strategy: Strategy[T], noise: float, failure: float) -> Strategy[T]:
+    """Ask every question of a strategy several times; the majority is the answer.
 
-    How often: so that a majority is wrong with probability at most `doubt` (Hoeffding's bound).
+    A majority is wrong with probability at most `failure` (Hoeffding's bound).
     """
     times = 1
     if noise > 0:
-        times += 2 * math.ceil(math.log(1 / doubt) / (1 - 2 * noise) ** 2 / 4)
+        times += 2 * math.ceil(math.log(1 / failure) / (1 - 2 * noise) ** 2 / 4)
 
     def majority(votes: Answers) -> Answers:
         whole = votes[: len(votes) // times * times]
@@ -226,7 +226,7 @@ def _split_by_samples(head: int, items: Objects) -> Strategy[Objects]:
     group = np.zeros(len(items), dtype=np.int64)
     while len(items):
         size, place = _sizes_and_places(group)
-        # So many are compared pair by pair, of the form (pivots + 1)·step − 1.
+        # The size of a sample compared pair by pair, of the form (pivots + 1)·step − 1.
         sample = np.select([size < 4, size < 32, size < 128, size < 1024], [size, 3, 7, 11], 23)
         pivots_each = np.where(size < 4, size, 3)
         sampled = place < sample
@@ -239,7 +239,7 @@ def _split_by_samples(head: int, items: Objects) -> Strategy[Objects]:
         chain = np.insert(chain, group[pivot][by_group], items[pivot][by_group])
         before = np.searchsorted(np.sort(group[pivot]), group)  # pivots placed before the group
         low = group + before
-        known = low + rank // step  # where a member of the sample lies is known already
+        known = low + rank // step  # the place of a member of the sample is known
         rest = ~pivot
         low = np.where(sampled, known, low)[rest]
         high = np.where(sampled, known, group + before + pivots_each)[rest]
@@ -359,7 +359,7 @@ def nearest_objects(
     if len(items) and not (items[0] >= 0 and items[-1] < n_objects):
         raise InvalidInput(f"among holds objects outside 0 … {n_objects - 1}")
     items = items[items != head]
-    k = checks.whole("k", k, most=len(items), rule="there are so many other objects")
+    k = checks.whole("k", k, most=len(items), rule="there are no more other objects")
     rng = checks.generator(random_state)
     nearest = yield from _select(head, items, k, rng)
     if ordered:

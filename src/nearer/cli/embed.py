@@ -61,7 +61,7 @@ def command(
     book = Journal(journal) if journal else None
     if book is None and seed is None:
         seed = secrets.randbits(32)
-    rest = f"; the answers are in {journal}, and the same command goes on" if journal else ""
+    rest = f"; the answers are in {journal}; repeat the command to continue" if journal else ""
     with (
         output.stopped_by_ctrl_c(lambda: f"interrupted{rest}"),
         asking_progress(method) as progress,

@@ -230,7 +230,9 @@ def _fit_blocks(
         def where_it_is() -> str:
             if not file.is_file():
                 return "interrupted; nothing was reached yet; the same command begins anew"
-            return f"interrupted; what was reached is kept in {file}; the same command goes on"
+            return (
+                f"interrupted; the positions so far are in {file}; repeat the command to continue"
+            )
 
         with output.stopped_by_ctrl_c(where_it_is):
             step(escape(output.visible(f"reading {path}")))

@@ -72,7 +72,7 @@ class _Run:
 
 def _common(function: Callable[..., Any]) -> Callable[..., Any]:
     """The arguments of a `_Run`."""
-    kept = "Where answers are kept; OBJECTS with the ending .answers.db by default."
+    kept = "File of the answers; by default OBJECTS with the ending .answers.db."
     for each in (
         option("--question", default="Which is more like {head}?"),
         option("--seed", type=click.IntRange(min=0), default=0),
@@ -90,13 +90,13 @@ def _common(function: Callable[..., Any]) -> Callable[..., Any]:
 def ask(out: Path | None, **common: Any) -> None:
     """Ask the person at this terminal about OBJECTS, a text file with one object a line.
 
-    A question a line; the arrow keys answer. The same command goes on where it was left.
+    Answer with the arrow keys. To continue after a break, repeat the command.
     """
     from nearer.judges.outside import TerminalJudge
 
     asked = _Run(out, **common)
     judge = TerminalJudge(asked.question, show=say, random_state=asked.seed)
-    left = f"the answers are in {asked.file}; the same command goes on from there"
+    left = f"the answers are in {asked.file}; repeat the command to continue"
     with stopped_by_ctrl_c(lambda: left):
         embedding = run(asked.strategy, judge, objects=asked.names, journal=asked.file)
     asked.finish(embedding, out)

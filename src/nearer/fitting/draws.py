@@ -1,9 +1,9 @@
 """Draws: maps that the answers leave possible, around the positions of a fit.
 
 A chain (`draw_maps`) visits each map as often as answers and prior make it probable;
-docs/uncertainty.md tells how. Where answers of another loss are known by their covariances alone
-(`bootstrap_covariances`), objects are drawn independently. Answers determine no motion and no
-scale: each draw is laid over the positions by the best ones (Procrustes).
+docs/uncertainty.md describes it. If another loss was fitted, only covariances are known
+(`bootstrap_covariances`), and objects are drawn independently. Answers determine neither motion nor
+scale, so each draw is aligned with the positions (Procrustes).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from nearer.parallel import parallel_map
 from nearer.questions import Floats
 from nearer.trials import Trials
 
-# Time against regions that hold less often than they say, by `python -m benchmarks coverage`:
+# Fewer take less time, but regions then hold too seldom (`python -m benchmarks coverage`):
 _DISCARDED, _BETWEEN = 200, 3  # moves of the chain before the first draw, and between two
 _MOST_STEPS = 40  # of a move
 _ACCEPTED = 0.8  # share of moves to accept (Beskos et al. 2013), of the noise, too
@@ -46,8 +46,8 @@ def draw_positions(
 ) -> Floats:
     """Draw k maps, ``(k, n, d)``, around positions that were fitted to triplets or trials.
 
-    `posterior` is the fit, where it is one; `between` says how the map moves with the people who
-    are asked (`nearer.fitting.people`).
+    `posterior` is the fit, if it has one; `between` is how the map varies with the sample of people
+    (`nearer.fitting.people`).
     """
     if posterior is None and len(triplets):
         wrong = float(violated(positions, triplets).mean())
@@ -56,7 +56,7 @@ def draw_positions(
             X *= EXACT_PRIOR / np.sqrt(np.mean(np.square(X)))
             posterior = Posterior(X, np.zeros((*X.shape, X.shape[1])), Noise(EXACT_PRIOR))
     if posterior is not None and len(triplets):
-        # fits by the t curve take no lapses, unless of choices
+        # Fits of comparisons by the t curve have no lapses.
         rows = Trials.from_triplets(triplets) if posterior.noise.tail else triplets
         rows = rows if trials is None else trials
         drawn = draw_maps(posterior, as_answers(rows, len(positions), weights), k, rng)
@@ -66,17 +66,17 @@ def draw_positions(
         return drawn
     if posterior is not None:
         warnings.warn(
-            "the answers were not kept: every object is drawn by itself, the others held fixed, "
-            "and what is computed of several seems surer than it is; nearer.embed keeps them with "
+            "the answers were not stored: every object is drawn by itself, the others held fixed, "
+            "so intervals for several objects are too narrow; nearer.embed stores answers with "
             "keep_triplets=True, nearer.fit up to four million",
             AnswersWarning,
             stacklevel=3,
         )
     if covariances is None:
-        remedy = "nearer.fit of their answers, fit(embedding.triplets, n_objects=…), finds it"
+        remedy = "nearer.fit(embedding.triplets, n_objects=…) estimates it"
         if not len(triplets):
-            remedy = "their answers were not kept, as nearer.embed does with keep_triplets=True"
-        raise InvalidInput(f"{k} draws: how sure these positions are is not known; {remedy}")
+            remedy = "their answers were not stored, as nearer.embed does with keep_triplets=True"
+        raise InvalidInput(f"{k} draws: the uncertainty of these positions is not known; {remedy}")
     root = np.linalg.cholesky(covariances + 1e-12 * np.eye(positions.shape[1]))
     drawn = np.einsum("nij,knj->kni", root, rng.normal(size=(k, *positions.shape)))
     return np.asarray(positions + drawn)
@@ -101,7 +101,7 @@ class _Chain:
     """Where the chain is, and how large its steps are."""
 
     def __init__(self, fit: Posterior, answers: Answers, rng: np.random.Generator) -> None:
-        # Of widths the last have no errors, of degrees of freedom they are all but Gaussian.
+        # At the largest width answers have no errors; at the largest tail they are nearly logistic.
         self._tails = 1 / WEAK_PRIOR, WEAK_PRIOR
         self._priors = 1 / WEAK_PRIOR, max(WEAK_PRIOR, min(fit.noise.prior, EXACT_PRIOR))
         within = min(1.0, self._priors[1] / fit.noise.prior)
@@ -110,19 +110,19 @@ class _Chain:
         self._answers, self._rng = answers, rng
         self._step = 0.5 * fit.positions.size**-0.25
         moves = [self._grow, self._lapse, *([self._bend] if fit.noise.tail else [])]
-        self._sizes = dict.fromkeys(moves, self._step)  # of steps of the noise, at first
+        self._sizes = dict.fromkeys(moves, self._step)  # of the first steps of the noise
         self.loss, self._slope = answers.sums(self.X, self.noise)
         self._known, self._measured = np.zeros((*self.X.shape, self.X.shape[1])), 0
 
     def measure(self) -> None:
-        """Take the objects' own covariances, on average so far, for units of their moves."""
+        """Set each object's unit of moves to its own covariance, on average so far."""
         self._known += self._answers.information(self.X, self.noise)
         self._measured += 1
         precision = self._known / self._measured + np.eye(self.X.shape[1]) / self.noise.prior**2
         self._root = np.linalg.cholesky(np.linalg.inv(precision))
 
     def move(self, learning: float = 0.0) -> None:
-        """One move of positions and some of the noise; where it learns, steps change by that."""
+        """One move of positions and some of the noise; step sizes adapt at the rate `learning`."""
         share = self._move_positions()
         self._step *= math.exp(learning * (share - _ACCEPTED))
         for attempt, size in self._sizes.items():
@@ -131,7 +131,7 @@ class _Chain:
         self._draw_prior()
 
     def _move_positions(self) -> float:
-        """A Hamiltonian move of up to half a period; how likely it was to be accepted."""
+        """A Hamiltonian move of up to half a period; returns its acceptance probability."""
         rng, root, ridge = self._rng, self._root, 1 / self.noise.prior**2
         X, loss, slope = self.X, self.loss, self._slope
         step = self._step * rng.uniform(0.8, 1.2)
@@ -150,7 +150,7 @@ class _Chain:
         return share
 
     def _grow(self, by: float) -> float:
-        """Map and prior grow by this logarithm."""
+        """Scale map and prior together by exp(by)."""
         factor = math.exp(by)
         noise = replace(self.noise, prior=self.noise.prior * factor)
         if not _lies_in(noise.prior, self._priors):
@@ -158,17 +158,17 @@ class _Chain:
         return self._take(factor * self.X, noise)
 
     def _lapse(self, by: float) -> float:
-        """The lapse rate takes a step."""
+        """Change the lapse rate by a step."""
         noise = replace(self.noise, lapse=abs(self.noise.lapse + by))
         return self._take(self.X, noise) if noise.lapse < MOST_LAPSE else 0.0
 
     def _bend(self, by: float) -> float:
-        """The tail grows by this logarithm."""
+        """Scale the tail by exp(by)."""
         noise = replace(self.noise, tail=self.noise.tail * math.exp(by))
         return self._take(self.X, noise) if _lies_in(noise.tail, self._tails) else 0.0
 
     def _take(self, X: Floats, noise: Noise) -> float:
-        """Go there as often as it is likelier; how likely that was."""
+        """Accept the proposal or not (Metropolis); returns the acceptance probability."""
         loss, slope = self._answers.sums(X, noise)
         share = math.exp(min(0.0, self.loss - loss))
         if self._rng.random() < share:
@@ -176,7 +176,7 @@ class _Chain:
         return share
 
     def _draw_prior(self) -> None:
-        """The prior's width, given the map: inverse gamma, inside its bounds."""
+        """Draw the prior's width given the map: inverse gamma, inside its bounds."""
         half = 0.5 * float(np.vdot(self.X, self.X))
         prior = math.sqrt(half / self._rng.gamma(self.X.size / 2))
         if _lies_in(prior, self._priors):

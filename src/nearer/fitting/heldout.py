@@ -55,23 +55,23 @@ from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import Floats, Objects, Questions, scattered
 
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
-FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more take more time
-_ENOUGH = 1e-5  # gain of a step that ends a fit to the other folds: time
-STEP = 2.0  # factor from one prior to the next: time
-# Two settings that differ by at most so many standard errors count as equally good: of the priors
-# so close to the best the smallest is used (Breiman et al. 1984), and a dimension must gain more.
+FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more folds take more time
+_ENOUGH = 1e-5  # gain of a step that ends a fit to the other folds; less takes more time
+STEP = 2.0  # factor from one prior to the next; less takes more time
+# Settings within this many standard errors count as equally good: the smallest prior so close to
+# the best is used (Breiman et al. 1984), and a further dimension must gain more.
 SAME = 1.0
-# With this prior width answers are little more than guesses; few answers about many objects may
+# With this prior width answers are little more than guesses. Few answers about many objects may
 # support a smaller one (`python -m benchmarks choices --cells alone`).
 LEAST_PRIOR = 0.5
 # Prior widths of exact answers are larger than those of noisy ones; a larger upper end takes time.
 EXACT_PRIORS = STEP * WEAK_PRIOR, WEAK_PRIOR * EXACT_PRIOR
-FLATTEST = 0.05  # sharpness of predictions that are all but guesses
-SAME_LAPSE = 0.5 / math.sqrt(QUESTIONS)  # the standard error of a rate from so many answers
-_FAR = 1 << 16  # terms that make a fold worth sending elsewhere: about a second of passes
+FLATTEST = 0.05  # sharpness of predictions that are nearly guesses
+SAME_LAPSE = 0.5 / math.sqrt(QUESTIONS)  # the standard error of a rate from QUESTIONS answers
+_FAR = 1 << 16  # terms; a fold with more is fitted in another process: about a second of passes
 _TRIED = (2.63, 1.14, -0.12)  # a, b and c of docs/dimensions.md
 _UNTRIED = (0.64, -0.08)  # a' and c' there
-_MOST_ROOT = 40.0  # of √N; hardly any answers in `dimension_fit` carried more information
+_MOST_ROOT = 40.0  # of √N; few answers in `dimension_fit` carried more information
 _SURE = 0.95  # probability of the range of dimensions that is reported
 
 
@@ -82,13 +82,13 @@ class HeldOut:
     rows: NDArray[np.int64]  # of the evidence
     forecast: MarginForecast | ChoiceForecast
     log_likelihood: Floats  # of each under `own_curve`
-    counts: Floats  # how often each was given, one on average
+    counts: Floats  # number of equal answers in each row, one on average
     weights: Floats  # 1/odds of each question, one on average
     piece: NDArray[np.int64]  # answers about the same three objects have the same number
-    noise: Noise  # what the fits behind them assumed
+    noise: Noise  # assumed by the fits behind them
     curve: Curve  # for random questions
     own_curve: Curve  # for the questions asked
-    fits: tuple[Floats, ...]  # positions for each fold, from which later calls go on
+    fits: tuple[Floats, ...]  # positions for each fold, from which later fits start
 
     @cached_property
     def pieces(self) -> Floats:
@@ -101,7 +101,7 @@ class HeldOut:
 
     @property
     def score(self) -> float:
-        """Mean log-likelihood; −log 2 is what guessing gives."""
+        """Mean log-likelihood; that of guesses is −log 2."""
         return float(np.average(self.log_likelihood, weights=self.counts))
 
     @property
@@ -123,12 +123,12 @@ class HeldOut:
 
     @property
     def beats_a_coin(self) -> bool:
-        """By four standard errors: the best of some ten settings exceeds three by chance."""
+        """By four standard errors, since the best of ten settings exceeds three by chance."""
         return bool(self.accuracy > 0.5 + 2 / np.sqrt(self.effective_share * len(self.pieces)))
 
     @property
     def right(self) -> Floats:
-        """How far each answer was predicted, from 0 to 1; nan for undecided trials."""
+        """How much of each answer was predicted, from 0 to 1; nan for undecided trials."""
         return self.forecast.right
 
 
@@ -144,7 +144,7 @@ class Tuned:
 
     @cached_property
     def best(self) -> HeldOut:
-        """Predictions under the prior that makes held-out answers most likely."""
+        """Predictions under the prior with the largest held-out likelihood."""
         return max(self.tried.values(), key=lambda held: held.score)
 
     @cached_property
@@ -177,8 +177,8 @@ def hold_out(
 
     `starts` are positions for the first folds from an earlier call with fewer answers or another
     noise, which were not fitted to their fold. A fold without a start begins from a random cloud,
-    since positions fitted to its answers would stay near them under a wide prior. Unless `every`
-    fold is asked for, folds are left out once there are enough answers to compare settings.
+    since positions fitted to its answers would stay near them under a wide prior. Without `every`,
+    no more folds are fitted than are needed to compare settings.
     """
     work: list[Any] = []
     held = 0.0
@@ -209,7 +209,7 @@ def hold_out(
 def judged(
     answers: Answers, at: Objects, predicted: Floats, noise: Noise, fits: tuple[Floats, ...]
 ) -> HeldOut:
-    """Predictions of some rows, with the curves under which their answers are most likely."""
+    """Predictions of some rows, with the curves of the largest likelihood."""
     forecast = answers.part(at).beside(predicted)
     asked, weights = answers.weights[at], answers.weights[at] / answers.odds[at]
     own, logs = fit_curve(forecast, asked)
@@ -227,9 +227,9 @@ def hold_out_once(
     loss: Loss,
     rng: np.random.Generator,
 ) -> HeldOut | None:
-    """The same for a fit that minimises a loss and has no prior: one fold in five is predicted.
+    """Predict one fold in five by a fit that minimises a loss and has no prior.
 
-    None where there are too few answers to hold any out.
+    None if there are too few answers to hold any out.
     """
     group = scattered(np.sort(rows, axis=1))
     out = fold_of(group) == 0
@@ -292,7 +292,7 @@ def along_priors(answers: Answers, held: HeldOut, factor: float) -> Iterator[Hel
 
 
 def tune_from(answers: Answers, known: HeldOut, noise: Noise) -> Tuned | None:
-    """`tune` for another curve, from the fits of this one, which had not seen their folds."""
+    """`tune` for another curve, from fits by this one that have not seen their folds."""
     starts = tuple(spread_out(X) for X in known.fits)
     noise = replace(noise, prior=WEAK_PRIOR)
     return tune(answers, starts[0].shape[1], noise, starts=starts)
@@ -315,7 +315,7 @@ def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tup
 
 
 def _dealt(answers: Any, k: int) -> Any:
-    """The answers of the other folds, those of this one, and which rows the latter are."""
+    """The answers of the other folds, those of fold k, and the rows of the latter."""
     if k not in answers.parts:
         out = fold_of(answers.group) == k
         seen, unseen = np.flatnonzero(~out), np.flatnonzero(out)
@@ -326,7 +326,7 @@ def _dealt(answers: Any, k: int) -> Any:
 def check_residuals(
     right: Floats, log_likelihood: Floats, groups: Mapping[str, NDArray[np.integer]]
 ) -> dict[str, float]:
-    """Whether held-out comparisons depart from their probabilities in some groups: p-values.
+    """Return p-values of whether held-out comparisons depart from their probabilities in groups.
 
     For each group, the number of right predictions minus its expectation is squared and divided by
     its variance; the sum over groups is a χ².
@@ -344,10 +344,10 @@ def check_residuals(
 
 
 def check_distances(answers: Comparisons, held: HeldOut) -> float:
-    """Whether other distances predict held-out answers better than the fits' Euclidean ones: p.
+    """Return a p-value of whether other distances predict held-out answers better.
 
-    Others are those of a city-block map of at most three dimensions and of two trees. Of many
-    answers some are taken; where these are fewer than pairs of objects, p is nan.
+    The others are those of a city-block map of at most three dimensions and of two trees. Of many
+    answers a sample is used; if it is smaller than the number of pairs of objects, p is nan.
     """
     n, rng = answers.n_objects, np.random.default_rng(0)
     some = rng.permutation(len(answers))[: FOLDS * QUESTIONS]
@@ -425,7 +425,7 @@ def _fit_tree(X: Floats, answers: Comparisons, *, clock: int) -> Floats:
 
 
 def fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The fold of each row, by the scattered number of its objects."""
+    """The fold of each row, from the hash of its objects."""
     return np.asarray((group >> np.uint64(33)) % np.uint64(FOLDS), dtype=np.int64)
 
 
@@ -435,9 +435,9 @@ def predicted_tau(
     """The expected Kendall's τ of exact answers, which are the order of distances.
 
     `predicted` are moderated margins of answers that were predicted before they were fitted; the
-    curve that fits them best gives the accuracy of predictions of the questions. A few answers that
-    are all predicted rightly would give any sharpness, so it is at most that of the next wider
-    prior. Distances whose difference the bias can outweigh are tied: any order of them is right.
+    curve that fits them best gives the accuracy of predictions of the questions. A few answers, all
+    predicted rightly, would allow any sharpness, so it is at most that of the next wider prior.
+    Distances whose difference the bias can outweigh are tied: any order of them is right.
     """
     curve, _ = fit_curve(MarginForecast(predicted), weights)
     curve = replace(curve, sharpness=min(curve.sharpness, STEP))
@@ -500,7 +500,7 @@ class HeldOutJudge:
         return float(expit(_TRIED[0] + _TRIED[1] * z + _TRIED[2] * root))
 
     def step(self, d: int) -> tuple[float | None, float]:
-        """What d + 1 gains over d in standard errors, None if it was not tried, and √N."""
+        """The gain of d + 1 over d in standard errors (None if it was not tried), and √N."""
         known = min(d + 1, max(self.scores, default=d + 1))
         root = math.sqrt(max(self.information.get(known, 0.0), 0.0) / (d + 1))
         root = min(root, _MOST_ROOT)
@@ -584,9 +584,8 @@ def fit_smallest(
 class Calibration:
     """Predicted probabilities and observed shares, in bins of about equally many answers.
 
-    Of the held-out answers with about the same predicted probability, that share should have been
-    given. The curve from distances to probabilities has two parameters, which were fitted to the
-    same answers.
+    A predicted probability should equal the share of held-out answers that come true. The curve
+    from distances to probabilities has two parameters, which were fitted to the same answers.
 
     Attributes
     ----------
@@ -617,12 +616,12 @@ class Calibration:
         curve = held_out.curve  # the curve of `predict_proba`
         p = np.exp(held_out.forecast.along(curve.sharpness, curve.lapse)[0])
         sure, right = np.maximum(p, 1 - p), (p > 0.5).astype(np.float64)
-        # Sorted by margin: where the curve is flat, rounding would sort right from wrong answers.
+        # Sorted by margin, since rounding on a flat curve would separate right from wrong answers.
         order = np.argsort(np.abs(held_out.forecast.margins), kind="stable")
         order = order[times[order] > 0]  # the others have no weight
         if not len(order):
             return None
-        # Equal answers stay in one bin, the one of their middle.
+        # Equal answers stay in one bin, that of their median.
         middle = np.cumsum(times[order]) - times[order] / 2
         n_bins = int(times[order].sum()).bit_length()  # Sturges 1926
         which = (n_bins * middle / times[order].sum()).astype(np.int64)

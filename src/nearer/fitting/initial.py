@@ -1,24 +1,24 @@
-r"""Initial positions, and fits that local minima do not stop.
+r"""Initial positions, and fits that avoid local minima.
 
 Triplet losses have bad local minima: from a random start in d dimensions an object, or half of
-them, gets stuck on the wrong side of others, and no way in d dimensions leads around. In more
-dimensions there is one. So a fit *starts in more dimensions, then reduces*: a tiny random cloud in
-a few dimensions too many is fitted roughly, turned to its principal axes, stripped of its weakest
-axis, fitted again, and so on down to d (`fit_from_more_dimensions`).
+them, gets stuck on the wrong side of others, and cannot pass them in d dimensions. In more
+dimensions it can. So a fit *starts in more dimensions, then reduces*: a tiny random cloud with a
+few extra dimensions is fitted roughly, rotated to its principal axes, loses the weakest axis, is
+fitted again, and so on down to d (`fit_from_more_dimensions`).
 
-*Other starts.* If that leaves a few answers violated, further clouds are tried, and the best fit is
-taken. Of 112 fits to exact answers about lines, circles, spheres and clusters of 60 and 100
+*Other starts.* If that leaves a few answers violated, further clouds are tried, and the best fit
+counts. Of 112 fits to exact answers about lines, circles, spheres and clusters of 60 and 100
 objects, 35 were stuck after one start, 13 after seven.
 
 *Exact answers* leave a region of positions at soe loss zero, and the optimiser stops where it
-enters. Inside, the most probable positions under a wide prior are taken. Without a prior they would
-violate more of the answers not seen: a fifth to a half more where answers are random, 6 % to twice
-as many where they are whole rankings (60 to 200 objects, two and three dimensions).
+enters. Inside, the most probable positions under a wide prior are the result. Without a prior they
+would violate more of the answers not seen: a fifth to a half more where answers are random, 6 % to
+twice as many where they are whole rankings (60 to 200 objects, two and three dimensions).
 
-*The smallest dimension.* In too few dimensions no positions satisfy all answers; in enough, the
-soe loss zero is reached. So fits are reduced up to the first dimension that violates answers
-(`fit_onwards`). With few answers anything can be satisfied, so this counts only with several
-answers a coordinate, and only where held-out answers are satisfied, too (`is_exact`).
+*The smallest dimension.* In too few dimensions no positions satisfy all answers; in enough
+dimensions the soe loss reaches zero. So fits are reduced up to the first dimension that violates
+answers (`fit_onwards`). A few answers can always be satisfied, so this counts only with several
+answers per coordinate, and only if held-out answers are satisfied, too (`is_exact`).
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from nearer.fitting.solver import (
 )
 from nearer.questions import Floats
 
-# Time against fits that are stuck, by `python -m benchmarks starts`; `sensitivity` halves and
-# doubles them.
-EXTRA = 3  # dimensions too many at the start; posteriors are as probable with 1, 2 or 3
-MOST_STARTS = 6  # tried where a fit may be stuck
-ROUGH = 1e-6  # gain of a step that ends a fit that another goes on from
-# Answers a coordinate on the way down, where there are twice as many: time; the last fit takes all
-# (`python -m benchmarks scale`).
+# More of each takes time and leaves fewer fits stuck (`python -m benchmarks starts`); `sensitivity`
+# halves and doubles them.
+EXTRA = 3  # extra dimensions at the start; posteriors are as probable with 1, 2 or 3
+MOST_STARTS = 6  # tried if a fit may be stuck
+ROUGH = 1e-6  # gain of a step that ends a fit that another fit continues
+# If there are more than twice as many answers per coordinate, the fits in more dimensions take only
+# these, to save time; the last fit takes all (`python -m benchmarks scale`).
 ENOUGH = 10
-# Standard deviation of positions of exact answers, in units of an answer's noise: with 64 to 512
-# unseen answers are violated alike, to a sixth.
+# Standard deviation of positions of exact answers, in units of an answer's noise. From 64 to 512,
+# the share of unseen answers that are violated differs by less than a sixth.
 EXACT_PRIOR = 256.0
-# Answers a coordinate; fewer do not tell whether a dimension is one too many, and positions may
+# Answers per coordinate; fewer do not show whether a dimension is one too many, and positions may
 # satisfy them by accident.
 FEWEST = 4
-# Share of violated answers that a few misplaced objects can explain: runs leave .1 to .3 %. Where
-# answers are wrong more often, further starts take many times the steps and make nothing better.
+# Share of violated answers that a few misplaced objects can explain: runs leave .1 to .3 %. If
+# more answers are wrong, further starts take many times the steps and improve nothing.
 NEARLY = 0.02
 
 
@@ -121,9 +121,9 @@ def fit_from_more_dimensions(
 
 
 def _with_margins(fit: Fit, passes: Passes) -> Fit:
-    """Scale positions that satisfy all answers until soe's margin is kept, so that its loss is 0.
+    """Scale positions that satisfy all answers until the margins are soe's, so that its loss is 0.
 
-    Not those with answers that hold by less than half of the digits of a number.
+    Positions are not scaled if a margin is smaller than half of the digits of a number.
     """
     gap = passes.least_margin(fit.positions)
     if fit.loss == 0 or gap < np.sqrt(np.finfo(float).eps) * fit.positions.std():
@@ -132,12 +132,12 @@ def _with_margins(fit: Fit, passes: Passes) -> Fit:
 
 
 def is_exact(n_wrong: int, n_held_out: int, n_fitted: int, n_parameters: int) -> bool:
-    """Whether so few held-out answers are violated as where exact answers are satisfied.
+    """Whether held-out answers are violated as seldom as if all answers were exact.
 
-    With k parameters that satisfy m answers, about k/m of further ones are violated: an
-    answer left out is missed only if it was one of those that held the positions in place, and k
-    of them do that. Three standard errors more are allowed. (The learning curve of Seung,
-    Sompolinsky and Tishby 1992 is .62·k/m; exact simulated answers gave .4 to 1.1.)
+    With k parameters that satisfy m answers, about k/m of further ones are violated: an answer left
+    out is missed only if it is one of the k that hold the positions in place. Three standard errors
+    more are allowed. (The learning curve of Seung, Sompolinsky and Tishby 1992 is .62·k/m; exact
+    simulated answers gave .4 to 1.1.)
     """
     if n_fitted < FEWEST * n_parameters or not n_held_out:
         return False
@@ -149,9 +149,9 @@ def is_exact(n_wrong: int, n_held_out: int, n_fitted: int, n_parameters: int) ->
 def fit_onwards(
     rows: NDArray[np.int32], best: Fit, *, at_least: int = 1, rng: np.random.Generator
 ) -> Fit:
-    """Positions that satisfy all answers, in as few dimensions as reducing them one by one allows.
+    """Positions that satisfy all answers, reduced one dimension at a time as far as they do so.
 
-    A fit that violates some is returned as it is.
+    A fit that violates some answers is returned unchanged.
     """
     n, d = best.positions.shape
     while d > at_least and not violated(best.positions, rows).any():

@@ -1,17 +1,17 @@
-r"""The likelihood of answers: what fits assume about them, and what a fit predicts of them.
+r"""The likelihood of answers: the noise that fits assume, and the predictions of a fit.
 
 *Model.* An answer about the margin t = f(‖head − far‖) − f(‖head − near‖) is right with
-probability ε + (1 − 2ε)/(1 + exp(−t)): doubt near a tie, and a lapse rate ε for wrong answers
-anywhere. A distance counts as it is, f(δ) = δ, or with a heavy tail, f(δ) = (α + 1)/2 ·
-log(1 + δ²/α), for people to whom far and very far are the same (van der Maaten and Weinberger
+probability ε + (1 − 2ε)/(1 + exp(−t)): uncertain near a tie, and wrong at the lapse rate ε even
+for a clear question. A distance counts as it is, f(δ) = δ, or with a heavy tail, f(δ) = (α + 1)/2 ·
+log(1 + δ²/α), for people who hardly distinguish far and very far (van der Maaten and Weinberger
 2012). Other tasks are the same model with more alternatives (docs/kernels.md).
 
 *Two forms of answers*, one interface: `Comparisons` have a faster kernel than `Choices` of any task
 (0.75 ms instead of 3.10 ms a pass over 20,000). Equal answers are one row of greater weight.
 
 *Predictions.* The prior that predicts best is often stronger than the one that explains best; so
-margins are multiplied by a *sharpness* β, fitted to held-out answers. What a fit assumes (`Noise`)
-and how its predictions are curved (`Curve`) each have a lapse rate.
+margins are multiplied by a *sharpness* β, fitted to held-out answers. The noise that a fit assumes
+(`Noise`) and the curve of its predictions (`Curve`) each have a lapse rate.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from nearer.fitting.posterior import Posterior
 
 
-MOST_LAPSE = 0.45  # a rate that leaves nothing to fit
+MOST_LAPSE = 0.45  # a larger rate leaves nothing to fit
 _LEAST = float(np.sqrt(np.finfo(float).tiny))  # probability; its inverse can be summed
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What a fit takes answers to be.
+    """The noise that a fit assumes.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class Noise:
     lapse
         Probability of a wrong answer however clear the question is.
     tail
-        0: the logistic curve. Otherwise the degrees of freedom of the t curve, in which a distance
-        counts less the greater it is; fits by it take no lapses, predictions do.
+        0: the logistic curve. Otherwise the degrees of freedom of the t curve, in which large
+        distances count less; fits by it have no lapses, predictions do.
     bias
         Whether objects have a bias, standard normal in the same units: one with a bias is called
-        nearer than the distances say, whatever the head is. Where distances are equal, a bias is
-        what an oracle's rule for ties comes to.
+        nearer than the distances say, whatever the head is. It stands for an
+        oracle's rule for equal distances.
     """
 
     prior: float = 1.0
@@ -76,7 +76,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Curve:
-    """How margins become probabilities of what people say.
+    """The curve from margins to probabilities of answers.
 
     Attributes
     ----------
@@ -93,13 +93,13 @@ class Curve:
     doubt: float = 0.0
 
     def probability(self, margins: Floats) -> Floats:
-        """How likely it is that people say what the sign of the margin says."""
+        """The probability that people answer as the sign of the margin says."""
         margins = moderate(self.sharpness * margins, (self.doubt * margins) ** 2)
         return np.asarray(self.lapse + (1 - 2 * self.lapse) * expit(margins))
 
 
 def _kernels() -> Any:
-    """What computes with choices; it needs Numba."""
+    """The kernels of choices, which need Numba."""
     from nearer._kernels import screens  # noqa: PLC0415 - compiles
 
     return screens
@@ -124,11 +124,11 @@ class _Rows:
 
     @cached_property
     def parts(self) -> dict[int, Any]:
-        """Room for the folds that predictions are made from, again and again."""
+        """A cache of the parts from which folds are predicted."""
         return {}
 
     def forecast(self: Any, fit: Posterior) -> Any:
-        """What a fit says about the answers."""
+        """The predictions of a fit about the answers."""
         return self.beside(self.predict(fit))
 
 
@@ -145,7 +145,7 @@ class Comparisons(_Rows):
 
     @cached_property
     def group(self) -> NDArray[np.uint64]:
-        """A scattered number for each row, the same for all about the same three objects."""
+        """A hash for each row, the same for all rows about the same three objects."""
         return scattered(np.sort(self.triplets, axis=1))
 
     @property
@@ -196,7 +196,7 @@ class Choices(_Rows):
     wanted: NDArray[np.int64]
     ranked: NDArray[np.bool_]
     log_ways: Floats
-    group: NDArray[np.uint64]  # the same number where rows are about the same objects
+    group: NDArray[np.uint64]  # the same number for rows about the same objects
 
     @cached_property
     def screens(self) -> Screens:
@@ -211,7 +211,7 @@ class Choices(_Rows):
 
     @property
     def total(self) -> float:
-        """How many comparisons they are worth: as many as have so many possible answers."""
+        """The number of comparisons with the same number of possible answers."""
         return float(self.weights @ self.log_ways) / math.log(2)
 
     def part(self, rows: NDArray[np.int64]) -> Choices:
@@ -277,7 +277,7 @@ Answers = Comparisons | Choices
 class MarginForecast:
     """Predicted margins of comparisons, positive where the prediction agrees with the answer.
 
-    They are smaller where they are unsure, see `moderate`.
+    Uncertain margins are smaller, see `moderate`.
     """
 
     margins: Floats
@@ -292,10 +292,10 @@ class MarginForecast:
 
     @property
     def right(self) -> Floats:
-        """1 for each answer that was predicted, ½ at a tie, where a coin decides, else 0."""
+        """1 for each answer that was predicted, ½ at a tie, else 0."""
         return np.asarray((1 + np.sign(self.margins)) / 2)
 
-    chance = 0.5  # of a right guess
+    chance = 0.5  # that a guess is right
 
     @property
     def size(self) -> float:
@@ -305,7 +305,7 @@ class MarginForecast:
 
 @dataclass(frozen=True)
 class ChoiceForecast:
-    """Predicted utilities of the items, smaller where they are unsure, beside what was chosen."""
+    """Predicted utilities of the items, smaller if uncertain, beside the choices."""
 
     choices: Choices
     utilities: Floats
@@ -317,7 +317,7 @@ class ChoiceForecast:
 
     @property
     def right(self) -> Floats:
-        """1 for each answer that was predicted as a whole, less at a tie, where coins decide."""
+        """1 for each answer that was predicted as a whole, less at a tie."""
         return np.asarray(_kernels().agreement(self.utilities, self.choices.screens))
 
     @property
@@ -334,7 +334,7 @@ class ChoiceForecast:
 
 
 def moderate(mean: Floats, variance: Floats) -> Floats:
-    """Margins, smaller where they are unsure: the mean of the logistic curve (MacKay 1992)."""
+    """Margins, reduced by their variance: the mean of the logistic curve (MacKay 1992)."""
     return np.asarray(mean / np.sqrt(1 + np.pi / 8 * variance))
 
 
@@ -456,7 +456,7 @@ def _items(
 
 
 def _places(kind: str, m: int) -> NDArray[np.int64]:
-    """Of m objects shown, the places of the pairs that should be near if each is chosen."""
+    """For each of m objects shown, the pairs that should be near if it is chosen."""
     if kind == "odd-one-out":
         rest = [[j for j in range(m) if j != i] for i in range(m)]
         return np.array([list(combinations(others, 2)) for others in rest])
@@ -466,7 +466,7 @@ def _places(kind: str, m: int) -> NDArray[np.int64]:
 def _gathered(
     starts: NDArray[np.int64], kept: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All numbers from starts[i] to starts[i + 1] of the kept i, and where each i then begins."""
+    """The numbers from starts[i] to starts[i + 1] for the i in `kept`, and where each i begins."""
     sizes = (starts[1:] - starts[:-1])[kept]
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     shift = np.repeat(starts[:-1][kept] - ends[:-1], sizes)

@@ -1,12 +1,12 @@
-r"""People: what each makes of the map, how reliable each is, and how long a screen takes.
+r"""People: how each weighs the map, how reliable each is, and how long a screen takes.
 
 docs/people.md has the model: object i of the map is at s_p exp(u_pk) x_ik on axis k for person p.
-So a person is another copy of the objects, and every task and every kernel takes people as they
-are. The prior of a person's numbers is the mean of the posteriors of all and of one more who may be
+So a person is another copy of the objects, and tasks and kernels need no code for people. The prior
+of a person's numbers is the mean of the posteriors of all people and of one more who may be
 anywhere on the grid (the mode under a Dirichlet prior, Laird 1978).
 
-*Pace.* Seconds are a + b·k + c·m: some to begin with, some for each of the k choices, some for each
-of the m objects looked at; docs/questions.md says of which screens the default is.
+*Pace.* A screen takes a + b·k + c·m seconds, with k choices among m objects; docs/questions.md says
+which screens the default was fitted to.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ _SENSITIVITY = np.array([-2, -1, -0.5, -0.25, 0, 0.15, 0.3, 0.45, 0.6, 0.8, 1, 1
 # A person who lapses more hardly differs from one who guesses.
 _LAPSES = np.array([0, 0.02, 0.05, 0.1, 0.15, 0.2])
 _BIASES = np.array([-4, -3, -2, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 2, 3, 4])
-_SPREADS = 0.1 * 2.0 ** np.arange(4)  # of logarithms of factors; twice the last is 5 times
+_SPREADS = 0.1 * 2.0 ** np.arange(4)  # of logarithms of factors; twice the last is a factor of 5
 _SURE = float(ndtr(3))  # one-sided probability of three standard errors
 _ROUNDS = 2  # of rating people: the first map believes those who guess
-_REFITS = 40  # to people drawn again, which gives a variance to a fifth: time
-FEWEST_PEOPLE = FOLDS  # fewer cannot be left out in as many parts, and say nothing of others
-_LONGEST = 30.0  # seconds of a screen; beyond that people were looking away
+_REFITS = 40  # to resampled people; the variance then has an error of a fifth
+FEWEST_PEOPLE = FOLDS  # fewer cannot be left out in FOLDS parts, and show nothing about others
+_LONGEST = 30.0  # seconds of a screen; people who took longer were looking away
 
 
 @dataclass(frozen=True)
 class Ratings:
-    """What was found of each person."""
+    """Estimates for each person."""
 
     sensitivity: Floats  # 1 for the median person, 0 for a guess, negative for a contradiction
     error: Floats  # standard deviation of the sensitivity
     sharpness: float  # of the curve of the median person
     lapse: Floats
-    bias: Floats  # towards what was shown first, added to the margin; nan: not known
+    bias: Floats  # towards the option shown first, added to the margin; nan: not known
     contrary: NDArray[np.bool_]  # surely contradicts the others
     guessing: NDArray[np.bool_]  # surely has less than half of the others' slope
     one_side: NDArray[np.bool_]  # surely chooses one side of a tie more than four times in five
@@ -72,8 +72,8 @@ def rate_people(
 ) -> Ratings:
     """Compare each person's answers with predictions that had not seen them.
 
-    `index` is the number of the person who gave each answer, in the order in which answers were
-    given to `as_answers`; `first_chosen` says whether what was shown first was chosen.
+    `index` is the number of the person who gave each answer, in the order of the answers in
+    `as_answers`; `first_chosen` says whether the option shown first was chosen.
     """
     place = np.full(len(evidence), -1)
     place[held_out.rows] = np.arange(len(held_out.rows))
@@ -125,7 +125,7 @@ def _posterior(log_likelihood: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class CrowdFit:
-    """A common map, and what people make of it."""
+    """A common map, and how people stretch its axes."""
 
     positions: Floats
     covariances: Floats
@@ -133,7 +133,7 @@ class CrowdFit:
 
 
 class Crowd:
-    """Answers of people, laid out so that each person has an own copy of the objects."""
+    """Answers of people, arranged so that each person has a copy of the objects."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class Crowd:
         self.person, group = index[first], evidence.group[evidence.row[first]]
         self.fold, self.piece = fold_of(group), np.unique(group, return_inverse=True)[1]
         self.n_objects, self.n_people, self.noise = n, len(sensitivity), noise
-        # objects at one place have no directions
+        # coincident objects have no directions
         self.sensitivity = np.maximum(sensitivity, FLATTEST)
 
     def _factors(self, stretch: Floats) -> Floats:
@@ -192,7 +192,7 @@ class Crowd:
         return CrowdFit(X, self._covariances(some, X, stretch), stretch)
 
     def _covariances(self, some: Answers, X: Floats, stretch: Floats) -> Floats:
-        """How unsure each position is, the others held fixed."""
+        """The covariance of each position, the others held fixed."""
         n, d = X.shape
         factors = self._factors(stretch)
         own = some.information(factors * X[self.thing], self.noise)
@@ -236,7 +236,7 @@ class Crowd:
         self, known: Predicted, rng: np.random.Generator
     ) -> tuple[HeldOut, list[CrowdFit]]:
         """Predictions of answers of further people to further questions, and by which fits."""
-        parts = min(self.n_people, 2 * FOLDS)  # so that few people are missing at a time
+        parts = min(self.n_people, 2 * FOLDS)  # so that few people are left out at a time
         group = rng.permutation(self.n_people)[self.person] % parts
         fits, at, predicted, many = list[CrowdFit](), [], [], 0
         for j in range(parts):
@@ -268,7 +268,7 @@ class Crowd:
         return counted(who, weights, held.right[known], self.n_people)
 
     def gain(self, held: HeldOut, other: HeldOut) -> tuple[float, float]:
-        """How much likelier the same answers are, in nats an answer, and the error over people."""
+        """The gain in log-likelihood, in nats per answer, and its standard error over people."""
         who, total = self.person[held.rows], held.counts.sum()
         each = held.counts * (held.log_likelihood - other.log_likelihood)
         gain = float(each.sum() / total)
@@ -276,10 +276,10 @@ class Crowd:
         return gain, float(np.sqrt(self.n_people / (self.n_people - 1) * np.sum(away**2)) / total)
 
     def between(self, fit: CrowdFit, rng: np.random.Generator) -> Floats:
-        """How the map moves with the people who were asked: ``(refits, n, d)`` deviations.
+        """How the map varies with the sample of people: ``(refits, n, d)`` deviations.
 
         Their sum, each times an independent standard normal number, has the covariance that people
-        add to that of answers which are all independent.
+        add to that of independent answers.
         """
         P, weights = self.n_people, self.answers.weights
         alike = effective_people(np.bincount(self.person, weights))
@@ -301,7 +301,7 @@ class Crowd:
 class Predicted:
     """Predictions of held-out answers, and the fits with their spread that made them."""
 
-    own: HeldOut  # with all that is known of the person
+    own: HeldOut  # with all estimates for the person
     stretched: HeldOut  # as if all people had the same sensitivity
     alike: HeldOut  # as if all people were alike
     fits: tuple[CrowdFit, ...]
@@ -310,26 +310,26 @@ class Predicted:
 
 @dataclass(frozen=True)
 class PeopleFit:
-    """A map with what was found of people; see `learn_people`.
+    """A map with estimates for each person; see `learn_people`.
 
     Attributes
     ----------
     posterior
-        The common map, and the curve for a person of whom nothing is known.
+        The common map, and the curve for a person without answers.
     curve
         The curve of people whose sensitivity and weights are known.
     ratings
-        Of each person.
+        The estimates for each person.
     weights
-        ``(people, d)``, of squared differences on each axis; None where people do not differ.
+        ``(people, d)``, of squared differences on each axis; None if people do not differ.
     gains
-        For each spread tried: how much likelier held-out answers are, in nats an answer, and its
+        For each spread tried: the gain in held-out log-likelihood, in nats per answer, and its
         standard error over people.
     held_out, right, log_likelihood
-        Predictions of further answers of these people, how far each answer was predicted, and how
-        likely it was.
+        Predictions of held-out answers of these people, how much of each was predicted, and its
+        log-likelihood.
     new_people
-        The same of people who were not seen: right predictions and answers of each person.
+        Right predictions and answers of each person, by fits that had not seen the person.
     between
         See `Crowd.between`; None unless `several` people (`FEWEST_PEOPLE`) are named.
     times
@@ -363,7 +363,7 @@ def learn_people(
     several: bool,
     rng: np.random.Generator,
 ) -> PeopleFit:
-    """Fit what people make of a map, from a fit that took all answers for one person's."""
+    """Fit how people differ, from a fit that treated all answers as those of one person."""
     n_people, (n, d) = int(index.max()) + 1, fit.positions.shape
     none = np.zeros((n_people, d))
     start = CrowdFit(fit.positions, fit.covariances, none)
@@ -391,7 +391,8 @@ def learn_people(
     logs = np.full(len(crowd.answers), np.nan)
     logs[best.own.rows] = best.own.log_likelihood
     further, by = crowd.leave_out_people(best, rng) if several else (best.alike, best.fits)
-    # The prior shrinks a map of more answers less: curves are for margins as they were held out.
+    # With more answers the prior shrinks the map less, so the curves, which were fitted to margins
+    # of held-out answers, are scaled.
     size = max(crowd.margin([done]), FLATTEST)
     own, others = (crowd.margin(fits) / size for fits in (best.fits, by))
     known["curve"] = Curve(others * further.curve.sharpness, further.curve.lapse)
@@ -411,7 +412,7 @@ def learn_people(
 
 
 def effective_people(n_answers: ArrayLike) -> float:
-    """How many people with equally many answers tell as much (Kish 1965); four at least."""
+    """How many people with equally many answers are as informative (Kish 1965); at least four."""
     n = np.asarray(n_answers, dtype=np.float64)
     return max(4.0, float(n.sum() ** 2 / np.square(n).sum()))
 
@@ -434,7 +435,7 @@ class Pace:
     Attributes
     ----------
     start, choice, look
-        Seconds to begin with, for each object to choose, for each object shown.
+        Seconds for the screen itself, for each object to choose, and for each object shown.
 
     Examples
     --------

@@ -27,16 +27,16 @@ from nearer.questions import Floats, random_questions
 
 _BLAS = ThreadpoolController()
 
-# `python -m benchmarks sensitivity` halves and doubles these. A prior that hardly shrinks: a margin
-# of this size is answered without doubt.
+# `python -m benchmarks sensitivity` halves and doubles these. This prior hardly shrinks, since a
+# margin of this size is answered with certainty.
 WEAK_PRIOR = 16.0
-# That a mean is taken over: a share is known to .8 %, an expected τ of .99 to .002.
+# Questions in a mean: the error of a share is then .8 %, that of an expected τ of .99 is .002.
 QUESTIONS = 4000
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """Where objects probably are, and what they make people answer.
+    """The posterior of positions, and the curve that predicts answers from them.
 
     Attributes
     ----------
@@ -45,13 +45,14 @@ class Posterior:
     covariances
         ``(n_objects, n_components, n_components)``, each object's own.
     noise
-        What the answers were taken to be.
+        The noise that was assumed.
     curve
-        How its predictions are curved.
+        The curve from margins to probabilities.
     loss, n_iter, converged
-        Mean negative log-likelihood of the answers, and how the optimiser fared.
+        Mean negative log-likelihood of the answers; the optimiser's steps, and whether it
+        converged.
     bias
-        How much nearer than its distance each object is called; None: not at all.
+        How much nearer than its distance each object is called; None: no bias.
     """
 
     positions: Floats
@@ -73,7 +74,7 @@ class Posterior:
         return mean, variance
 
     def probability(self, questions: NDArray[np.integer]) -> Floats:
-        """How likely it is that people say a is nearer to head than b is."""
+        """The probability that people answer that a is nearer to head than b is."""
         return self.curve.probability(moderate(*self.margins(np.asarray(questions))))
 
 
@@ -89,8 +90,8 @@ def fit_posterior(
 ) -> Posterior:
     """The most probable positions for given noise, with a covariance each.
 
-    A start in more dimensions, such as a `cloud`, is fitted by the t curve and under a weak prior
-    first: there poor optima are rare.
+    A start in more dimensions, such as a `cloud`, is first fitted by the t curve and under a weak
+    prior, where poor optima are rare.
     """
     n, prior = answers.n_objects, noise.prior
     if not len(answers):
@@ -116,9 +117,9 @@ def least(
     start: Floats,
     bounds: list[tuple[float, float | None]] | None = None,
 ) -> Floats:
-    """Where a smooth cost of few numbers is least; `cost` also returns its gradient.
+    """Minimise a smooth cost of few numbers; `cost` also returns its gradient.
 
-    On vectors so short BLAS's threads only wait for each other, so one is used: 2 ms against 40.
+    On short vectors threads of BLAS only wait for each other, so one is used: 2 ms instead of 40.
     """
     with _BLAS.limit(limits=1, user_api="blas"):
         found = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds)
@@ -142,7 +143,7 @@ def fit_bias(answers: Comparisons, fit: Posterior) -> Floats:
 
 
 def covariances_at(X: Floats, answers: Answers, noise: Noise) -> Floats:
-    """How unsure each position is, the others held fixed: one ``(d, d)`` block an object."""
+    """The covariance of each position, the others held fixed: one ``(d, d)`` block per object."""
     precision = answers.information(X, noise) + np.eye(X.shape[1]) / noise.prior**2
     return np.linalg.inv(precision).astype(np.float64)
 
@@ -153,11 +154,11 @@ def cloud(n_objects: int, d: int, rng: np.random.Generator | None) -> Floats:
 
 
 def _reduced(answers: Answers, d: int, noise: Noise, wide: Floats, max_iter: int) -> Floats:
-    """Positions to begin at: by the t curve, in which no answer pulls hard, then by the noise's.
+    """Initial positions: by the t curve, where no answer has much force, then by the noise's.
 
     Of 50 fits to zappos85 (random, our own and another chooser's questions) and simulated answers,
-    each fell short of the best log-posterior known by 2.2 on average; by 3.0 where the t curve
-    alone led, by 5.3 where the fit began under its own noise. The last step brings the prior.
+    each fell short of the best log-posterior known by 2.2 on average; by 3.0 with the t curve
+    alone, by 5.3 with the noise's curve alone. The last step introduces the prior.
     """
     rough = Noise(WEAK_PRIOR, tail=1.0)
     above = answers.maximise(rough, wide, max_iter, 1e-4)
@@ -169,20 +170,20 @@ def _reduced(answers: Answers, d: int, noise: Noise, wide: Floats, max_iter: int
 
 
 def spread_out(X: Floats) -> Floats:
-    """Positions as wide as the weak prior: where fits by the logistic curve begin."""
+    """Positions as wide as the weak prior, from which fits by the logistic curve start."""
     return np.asarray(X * (WEAK_PRIOR / max(float(X.std()), 1e-9)))
 
 
 def log_posterior(answers: Answers, X: Floats, noise: Noise) -> float:
-    """How probable positions are, but for a constant."""
+    """The log-posterior of positions, up to a constant."""
     return -answers.sums(X, noise)[0] - 0.5 * float(np.vdot(X, X)) / noise.prior**2
 
 
 def near_questions(X: Floats, count: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Questions about two of the 2·log2 n objects nearest to a head.
 
-    Where their order is right but for a share ε of the pairs, a share ε of the log2 n nearest
-    objects is missed: an object that leaves the nearest ones has changed places at their border.
+    If the order of a share ε of the pairs is wrong, a share ε of the log2 n nearest objects is
+    missed: an object that is no longer among the nearest has changed places at their border.
     """
     n = len(X)
     heads = rng.integers(n, size=count)
@@ -193,7 +194,7 @@ def near_questions(X: Floats, count: int, rng: np.random.Generator) -> NDArray[n
 
 
 def expected_tau(fit: Posterior, sharpness: float = 1.0) -> float:
-    """Kendall's τ expected of positions; less where held-out answers ask for a flatter curve."""
+    """Kendall's τ expected of positions; less if held-out answers need a flatter curve."""
     questions = random_questions(len(fit.positions), QUESTIONS, np.random.default_rng(0))
     mean, variance = fit.margins(questions)
     right = ndtr(min(1.0, sharpness) * np.abs(mean) / np.sqrt(np.maximum(variance, 1e-12)))

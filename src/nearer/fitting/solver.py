@@ -7,14 +7,14 @@ convex; the start decides which local minimum is reached (`nearer.fitting.initia
 The optimiser is L-BFGS, with the same loop on the processor and on a GPU. The step length satisfies
 the weak Wolfe conditions, by doubling and bisection (Lewis and Overton 2013), which also works for
 losses with kinks. Between two passes SciPy's optimiser takes 70 µs, as long as a pass over 1,500
-answers takes, and this loop 20 µs.
+answers, and this loop takes 20 µs.
 
 *Losses.* A triplet (head, near, far) says δ = ‖head − near‖ is smaller than Δ = ‖head − far‖.
 Each loss turns the two distances into a number, small where the answer is satisfied:
 
 ========  ======================================  =================================================
 soe       max(0, 1 + δ − Δ)²                      soft ordinal embedding (Terada, von Luxburg 2014)
-logistic  −log(ε + (1 − 2ε)/(1 + exp(δ − Δ)))     doubt near a tie, and any answer wrong at rate ε
+logistic  −log(ε + (1 − 2ε)/(1 + exp(δ − Δ)))     uncertain near a tie, any answer wrong at rate ε
 ckl       −log (μ + Δ²)/(2μ + δ² + Δ²)            crowd kernel (Tamuz et al. 2011)
 gnmds     max(0, 1 + δ² − Δ²), bend rounded       generalised non-metric MDS (Agarwal et al. 2007)
 ste       log(1 + exp(δ² − Δ²))                   stochastic (van der Maaten, Weinberger 2012)
@@ -25,10 +25,10 @@ All but soe and gnmds are negative log-likelihoods, so they predict probabilitie
 the unit of distance is the noise: answers about a difference of one unit are right with
 odds e : 1.
 
-*Where passes run.* `using` sets the device for everything that is fitted inside it. ``"auto"``
-takes a GPU if there is one, the problem is large enough to gain from it, and it fits into its
-memory. `nearer.scale.gpu`, which imports PyTorch and Triton, is imported when a GPU is wanted, and
-Numba when the processor has work.
+*Where passes run.* `using` sets the device for everything that is fitted inside it. ``"auto"`` uses
+a GPU if there is one, the problem is large enough to gain from it and fits into its memory.
+`nearer.scale.gpu`, which imports PyTorch and Triton, is imported when a GPU is wanted, and Numba
+when the processor has work.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Callback = Callable[[int, float, Any], object]
 class Fit:
     """Positions, the weighted mean loss of the answers without the ridge, and steps taken.
 
-    It has not converged where `max_iter` ended it.
+    `converged` is False if `max_iter` ended the fit.
     """
 
     positions: Floats
@@ -103,7 +103,7 @@ class Passes:
         return loss.sums(X, self._rows, self._weights)
 
     def violated(self, X: Floats) -> NDArray[np.bool_]:
-        """Which answers the positions violate, in the order in which they were given."""
+        """Which answers the positions violate, in the order of the answers."""
         return np.asarray(self._gaps(X) <= 0)
 
     def share_violated(self, X: Floats) -> float:
@@ -176,7 +176,7 @@ def fit_positions(
     start
         ``(n_objects, n_components)`` positions to begin at; None: standard normal ones from `rng`.
     weights
-        One non-negative number a triplet.
+        One non-negative number for each triplet.
     ridge
         Strength of the pull to the origin, see above.
     max_iter, tol
@@ -254,7 +254,7 @@ def minimise(
     value, loss, gradient = objective(x)
     slope, step, converged = 0.0, 0, False
     while step < max_iter and not converged:
-        if not slope < 0.0:  # at the start, and where rounding has spoilt the memory
+        if not slope < 0.0:  # at the start, and if rounding has spoilt the memory
             slope = memory.forget(gradient)
         if slope == 0.0:
             converged = True
@@ -281,12 +281,12 @@ def _search(
     slope: float,
     memory: Any,
 ) -> tuple[Any, tuple[float, float, Any]]:
-    """Where a step of acceptable length leads, and the objective there."""
+    """The end of a step of acceptable length, and the objective there."""
     low, high, length = 0.0, math.inf, 1.0 if memory.count else 1.0 / math.sqrt(-slope)
     for _ in range(_MOST_TRIALS):
         tried = x + length * memory.direction
         found = objective(tried)
-        if not found[0] <= value + _DECREASE * length * slope:  # also if it is not a number
+        if not found[0] <= value + _DECREASE * length * slope:  # also true of NaN
             high = length
         elif memory.inner(memory.direction, found[2]) >= _CURVATURE * slope:
             break
@@ -301,10 +301,9 @@ def _search(
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss by name, with the one number its formula leaves open.
+    """A loss by name, with its shape: ε of logistic, μ of ckl or α of tste.
 
-    That is ε of logistic, μ of ckl and α of tste; None takes the default of `LOSSES`. The kernels
-    know the loss by its `kind` and `number`.
+    None is the default of `LOSSES`. The kernels take the loss as `kind` and `number`.
     """
 
     name: str
@@ -372,7 +371,7 @@ Device = Literal["auto", "cpu", "cuda"]
 
 _device: ContextVar[str] = ContextVar("device", default="cpu")
 
-_VECTORS = 30  # arrays of the size of the positions that L-BFGS holds at most
+_VECTORS = 30  # the most arrays of the size of the positions that L-BFGS holds
 _WORTH = 200_000  # answers; a pass over fewer takes less than 10 ms on one core
 
 
@@ -390,7 +389,7 @@ def using(device: str) -> Iterator[None]:
             raise
         why = str(error).splitlines()[0]
         remedy = "use device='cpu', or fit fewer answers"
-        raise InvalidInput(f"the GPU has too little memory after all ({why}); {remedy}") from error
+        raise InvalidInput(f"the GPU has too little memory ({why}); {remedy}") from error
     finally:
         _device.reset(token)
 
@@ -409,7 +408,7 @@ def gpu() -> Any:
 
 
 def wants_gpu(n_answers: int, n_objects: int, n_components: int = 8) -> bool:
-    """Whether so large a problem is to be fitted on a GPU."""
+    """Whether a problem of this size is to be fitted on a GPU."""
     device = _device.get()
     if device == "cpu" or (device == "auto" and n_answers < _WORTH):
         return False
@@ -435,14 +434,14 @@ def as_array(X: Any) -> Floats:
 
 
 def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:
-    """A tiny random cloud: all objects in one place, but for symmetry."""
+    """A tiny random cloud: all objects nearly coincide, but without symmetry."""
     return _CLOUD * rng.standard_normal((n, checks.n_components(d)))
 
 
 def principal_axes(X: Floats, d: int) -> Floats:
     """Centred positions on the first d of their principal axes; zero where there are fewer."""
     left, strength, right = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    # of the two signs of a direction, the one that agrees with the input is taken
+    # Of the two signs of a direction, the one that agrees with the input.
     side = np.where(right[np.arange(len(right)), np.abs(right).argmax(axis=1)] < 0, -1.0, 1.0)
     axes = (left * (strength * side))[:, :d]
     return np.pad(axes, ((0, 0), (0, d - axes.shape[1])))

@@ -1,13 +1,13 @@
-"""What a table says: which column is which part of an answer, and what was chosen in each row.
+"""Find which column of a table is which part of an answer, and what was chosen in each row.
 
-docs/files.md lists the forms. `_WORDS` has what the columns of each *part* are called, letter case
-and punctuation aside, and `_FORMS` which parts make which kind of answer.
+docs/files.md lists the forms. `_WORDS` has the column names of each *part*, without letter case and
+punctuation, and `_FORMS` the parts of each kind of answer.
 
 An answer names the object that was chosen, or its column (``left``), or its place among the shown,
 counted from 0 or from 1. Of two objects it may also say whether the first is nearer: true or false,
 1 or 0, 1 or −1 (cblearn's counts: k or −k for k equal answers), ``<`` or ``>``. Each of these is
-one *reading* of the column. The first that explains every row is taken; if another also explains
-every row and says something else, the user is asked.
+one *reading* of the column. The first that explains every row is used; if another also explains
+every row, with other answers, an error asks the user to decide.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ _NAME_ENDS = ("filename", "name", "label", "html")  # the first that is there wi
 _KINDS = ("triplets", "answers", "odd-one-out", "most-central")
 _ODD = option("kind='odd-one-out'", "--kind odd-one-out")
 _ASSUMED = {
-    "triplets": "there is no header: each row is taken as head, near, far. Where the third is the "
-    f"odd one out, as in files of THINGS, SPoSE and VICE, say so: {_ODD}",
-    "answers": "there is no header: each row is taken as head, a, b, and whether a is nearer. "
-    f"Where the last is the odd one of three, say so: {_ODD}",
-    "odd-one-out": "the choice is taken as the odd one out. Where it is the most central one, say "
-    "so: " + option("kind='most-central'", "--kind most-central"),
+    "triplets": "there is no header: each row is read as head, near, far. If the third is the odd "
+    f"one out, as in files of THINGS, SPoSE and VICE, use {_ODD}",
+    "answers": "there is no header: each row is read as head, a, b, and whether a is nearer. "
+    f"If the last is the odd one of three, use {_ODD}",
+    "odd-one-out": "the choice is read as the odd one out. If it is the most central one, use "
+    + option("kind='most-central'", "--kind most-central"),
 }
 _TRUE = frozenset({"<", "true", "t", "yes", "left", "arrowleft", "a", "first"})
 _FALSE = frozenset({">", "false", "f", "no", "right", "arrowright", "b", "second"})
@@ -122,7 +122,7 @@ class Form(NamedTuple):
 
     kind: str
     objects: tuple[str, ...]  # the parts that hold objects, a head first
-    said: str  # the part that says which was chosen; one of the objects where its column says it
+    said: str  # the part that says which was chosen, or the column of that object
     order: tuple[str, ...] = ()  # of columns without names; none: they are read in another way
 
     @property
@@ -149,7 +149,7 @@ _FORMS = (
 
 
 def _form_of(parts: Iterable[str], kind: str = "auto") -> Form | None:
-    """The form of a table with these parts, or None where they make no answer."""
+    """The form of a table with these parts, or None if they are no answer."""
     have = set(parts)
     # Beside a triplet or a central one, a column called "choice" is not the odd one of three.
     if {"head", "near", "far"} <= have or "central" in have:
@@ -159,7 +159,7 @@ def _form_of(parts: Iterable[str], kind: str = "auto") -> Form | None:
 
 
 def _only(words: Sequence[str], word: str) -> int:
-    """The column of that name, which has to be the only one."""
+    """The column of that name; an error if there are several."""
     if words.count(word) > 1:
         what = f"has {word} {words.count(word)} times"
         raise InvalidInput(f"header {','.join(words)}: {what}; rename or drop all but one")
@@ -246,7 +246,7 @@ def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]
 
 
 def _has_no_head(table: Table, known: Mapping[str, int]) -> bool:
-    """Whether answers choose among three, as center or the third place of left, center, right."""
+    """Whether answers choose among three objects, such as the third of left, center, right."""
     if not table.header or not {"head", "a", "b"} <= known.keys():
         return False
     three = [known[part] for part in ("head", "a", "b")]
@@ -262,7 +262,7 @@ def _has_no_head(table: Table, known: Mapping[str, int]) -> bool:
 
 
 def _with_header(table: Table, options: Options) -> Table:
-    """The table with its first row, or the comment above it, as the header where it is one."""
+    """The table with its first row, or the comment above it, as the header if it is one."""
     first, known = table.first_row(), by_name(table.first_row())
     below = {text_of(x).strip() for x in table.frame.iloc[1:, :3].to_numpy().ravel()}
     occurs = bool(set(first[:3]) & below)
@@ -317,7 +317,7 @@ def _suggested(table: Table, kind: str) -> str:
 
 
 def assumed(table: Table, parts: Mapping[str, int], form: Form, options: Options) -> str:
-    """What was taken to be so where the source does not say."""
+    """What was assumed because the source does not say it."""
     if options.kind != "auto" or options.columns is not None or form.kind == "screens":
         return ""
     if not table.header:
@@ -332,8 +332,8 @@ def assumed(table: Table, parts: Mapping[str, int], form: Form, options: Options
     if words == three or words not in _LETTERS:
         return ""
     return (
-        f"columns {', '.join(names)} are taken as {', '.join(three)}. Where they are something "
-        "else, say so: " + columns_option({"item1": names[0], "item2": names[1], "odd": names[2]})
+        f"columns {', '.join(names)} are read as {', '.join(three)}. If they are something "
+        "else, use " + columns_option({"item1": names[0], "item2": names[1], "odd": names[2]})
     )
 
 
@@ -408,7 +408,7 @@ def choices_of(table: Table, parts: Parts, form: Form, options: Options) -> Choi
         three = sorted(parts[part] for part in form.objects)
         items = dict(zip(("item1", "item2", "item3"), map(table.called, three), strict=True))
         named = columns_option(items | {"answer": table.called(parts[form.said])})
-        what = f"{fault}; where one of three is chosen and none is the head, say so: {named}"
+        what = f"{fault}; if one of three is chosen and none is the head: {named}"
         raise BadRow(what, fault.rows) from None
     is_count = which is readings.get(_VERDICT) and bool((times > 1).any())
     one = (which[:, None] == np.arange(shown.shape[1])).astype(np.int64)
@@ -423,14 +423,14 @@ def _decided(said: Words, objects: Cells) -> list[str]:
 
 
 def _plain(values: Cells | Sequence[str]) -> Cells:
-    """Texts to compare; whole numbers beside gaps end in .0, as pandas writes them."""
+    """Texts to compare, without the .0 that pandas adds to whole numbers beside gaps."""
     array = np.asarray(values)
     texts = [text if text is None else str(text).removesuffix(".0") for text in array.ravel()]
     return np.array(texts, dtype=object).reshape(array.shape)
 
 
 def _reading(alternatives: Cells, words: Cells, said: Words) -> Numbers:
-    """Which of ``(t, m)`` or ``(m,)`` alternatives each word is; m is nothing, −1 unexplained."""
+    """Which of ``(t, m)`` or ``(m,)`` alternatives each word is; m: none, −1: unexplained."""
     explains = np.asarray(alternatives == words[:, None], dtype=np.bool_)
     which = np.where(explains.any(axis=1), explains.argmax(axis=1), -1)
     return np.where(np.array(said, dtype=object) == "", explains.shape[1], which)
@@ -456,7 +456,7 @@ def _by_place(shown: Cells, said: Words, firsts: Sequence[int]) -> dict[str, Num
 
 
 def _verdicts(said: Words) -> tuple[Numbers, Floats]:
-    """Which of two was nearer, and how many times; numbers are counts where one is below 0."""
+    """Which of two was nearer, and how many times; numbers are counts if one is below 0."""
     words = pd.Series([word.lower() for word in said], dtype=object)
     numbers = pd.to_numeric(words, errors="coerce").to_numpy(np.float64, copy=True)
     signed = bool((numbers < 0).any())
@@ -471,7 +471,7 @@ def _verdicts(said: Words) -> tuple[Numbers, Floats]:
 def _only_reading(
     table: Table, readings: Mapping[str, Numbers], said: Words, shown: Cells, *, ask: bool
 ) -> Numbers:
-    """The reading that explains all rows; refused where none does, or two disagree."""
+    """The reading that explains all rows; an error if none does, or if two disagree."""
     complete = {what: which for what, which in readings.items() if (which >= 0).all()}
     if not complete:
         best = max(readings.values(), key=lambda which: (which >= 0).sum())
@@ -494,11 +494,11 @@ def _only_reading(
 
 
 def _not_shown(said: str, shown: Words) -> str:
-    """What messages about an answer that cannot be read say."""
+    """The message about an answer that cannot be read."""
     return (
         f"{said!r} was chosen but not shown; shown were {', '.join(shown)}; an answer is one of "
-        "these, its column or its place, or, of two, true or false, 1 or 0, 1 or -1, < or >; where "
-        f"nobody decided, nothing or one of {', '.join(_EQUAL)}; mend it, leave such rows out with "
+        "these, its column or its place, or, of two, true or false, 1 or 0, 1 or -1, < or >; if "
+        f"undecided, nothing or one of {', '.join(_EQUAL)}; mend it, leave such rows out with "
         f"{option('drop_bad_rows=True', '--drop-bad-rows')}, or name the right columns: "
         + option("columns=", "--columns")
     )
@@ -519,7 +519,7 @@ class Screen(NamedTuple):
 
 
 def with_screens(table: Table, fields: tuple[str, ...]) -> tuple[Table, list[int]]:
-    """The table with a row and a last column of `Screen` for each choice; rows of other pages."""
+    """The table with one row a choice, its `Screen` in the last column; rows of other pages."""
     screens: list[Screen] = []
     rows: list[int] = []
     pages: list[int] = []
@@ -528,7 +528,7 @@ def with_screens(table: Table, fields: tuple[str, ...]) -> tuple[Table, list[int
     for row, values in enumerate(table.frame.itertuples(index=False, name=None)):
         record = dict(zip(names, values, strict=True))
         try:
-            # JSON without a field is another page; one that is null is there
+            # A record without a field is another page; null is a value.
             is_page = any(isinstance(record[f], float) and math.isnan(record[f]) for f in fields)
             own = [] if is_page else _SCREENS[fields[0]](record)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -596,7 +596,7 @@ def _ranks(table: Table, screens: Sequence[Screen], width: int) -> tuple[Numbers
 
 
 def _refuse_words_of_the_question(table: Table, screens: Sequence[Screen]) -> None:
-    """A stimulus that all screens have may be an object or the question."""
+    """Refuse a stimulus that all screens have: it may be an object or the question."""
     asked = {screen.query for screen in screens}
     objects = {x for screen in screens for x in screen.shown}
     if len(screens) > 1 and len(asked) == 1 and not asked & objects:
@@ -605,12 +605,12 @@ def _refuse_words_of_the_question(table: Table, screens: Sequence[Screen]) -> No
         )
         what = f"all {len(screens)} records have the stimulus {min(asked)[:40]!r}"
         why = f"{what}, which may be an object or the words of the question"
-        remedy = f"where the response is what is most like it, say {alike}, where odd, {odd}"
+        remedy = f"if the response is most like it, use {alike}; if it is the odd one, {odd}"
         raise table.unclear(0, f"{why}; {remedy}")
 
 
 def _by_number(objects: Cells) -> Cells:
-    """Stimuli by their numbers, where all are assets of one set as psiz calls them."""
+    """Stimuli by their numbers, if all are assets of one set of psiz."""
     names = {x for x in objects.ravel() if x is not None}
     assets = [_ASSET.fullmatch(name) for name in names]
     if len({asset[1] if asset else None for asset in assets}) != 1 or None in assets:
@@ -619,7 +619,7 @@ def _by_number(objects: Cells) -> Cells:
     return np.array([[numbers.get(x) for x in row] for row in objects], dtype=object)
 
 
-# Each returns no screen where the record is another page that was shown, or another task.
+# Each returns no screen if the record is another page or another task.
 def _grid(record: Record) -> list[Screen]:
     ranked = text_of(record.get("ranked")).lower() in ("true", "1", "yes")
     chosen = record["chosen"]

@@ -1,7 +1,7 @@
-"""Read triplets and trials from any file; docs/files.md says what is read and when it is refused.
+"""Read triplets and trials from any file; docs/files.md says what is read and what is refused.
 
-Numbers of objects stay, so that results line up with what else the user has about them. Names are
-put in alphabetical order.
+Objects that are numbers keep them, so that results match the user's other data. Names are sorted
+alphabetically.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ def read_triplets(
     header
         Whether the first row names the columns.
     objects
-        Whether the values of object columns are the objects' ``"numbers"``, counted from 0 and
-        kept as they are, or ``"names"``, also where these look like numbers.
+        Whether the values of object columns are the objects' ``"numbers"``, counted from 0,
+        or ``"names"``, also if these look like numbers.
     labels
-        What objects 0 … n−1 are called. Needed where objects exist that the file never names.
+        The names of objects 0 … n−1; needed if the file does not name all objects.
     columns
         Which column, by name or position, is which part: ``{"head": "ref", "near": "same",
         "far": "other"}``. Parts are head, near, far; head, a, b and chosen or answer; item1 to
@@ -80,8 +80,7 @@ def read_triplets(
     drop_bad_rows
         Whether rows that cannot be read are left out, counted and listed, instead of refused.
     first
-        Whether an answer that is a place among the shown counts from 0 or from 1; needed only where
-        the file leaves both open.
+        Whether answers that are places count from 0 or from 1; needed only if both fit the file.
 
     Returns
     -------
@@ -110,7 +109,7 @@ def read_triplets(
 def read_trials(
     path: str | os.PathLike[str] | Any, *, first: int | None = None, **how: Any
 ) -> Trials:
-    r"""Read choices with what was shown, by whom and how long they took.
+    r"""Read choices: the objects shown and chosen, the person and the time.
 
     Parameters
     ----------
@@ -168,7 +167,7 @@ def _read(path: Any, options: Options) -> Triplets:
     report = examine(trials.triplets()[0], labels, unread_columns=unread, **known)
     for why, lines in (
         ("an object is named twice", report.degenerate),
-        ("nobody decided", report.undecided),
+        ("undecided", report.undecided),
         ("could not be read", report.bad),
     ):
         if lines:
@@ -200,7 +199,7 @@ def _without_excluded(table: Table, parts: Parts, left_out: dict[str, list[int]]
 def _trials(
     table: Table, parts: Parts, form: Form, options: Options
 ) -> tuple[Trials, dict[str, Any]]:
-    """The trials of a table, and what the report says; only on a screen is no choice a tie."""
+    """The trials of a table, and facts for the report; an empty choice is a tie on screens only."""
     are_screens, written = form.kind == "screens", choices_of(table, parts, form, options)
     decided = np.asarray((written.chosen > 0).any(axis=1))
     kept = decided | are_screens
@@ -247,7 +246,7 @@ def _numbers(
     if len(gaps):
         at, part = gaps[0]
         value = values[places[at, part]]
-        what = f"{value!r}, which stands for nothing" if value else "empty"
+        what = f"{value!r}, which means missing" if value else "empty"
         remedy = f"fill it in, leave such rows out with {_DROP}, or list a name in labels="
         rows = np.unique(gaps[:, 0]).tolist()
         raise table.fault(int(at), f"{written.parts[part]} is {what}; {remedy}", rows)
@@ -319,7 +318,7 @@ def _named_beside(
 def _beside(
     table: Table, parts: Parts, good: NDArray[np.bool_]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Who answered, how long it took and how much it counts; and what the report says of it."""
+    """The person, the time and the weight of each answer, and facts for the report."""
     also: dict[str, Any] = {}
     known: dict[str, Any] = {}
     if "person" in parts:
@@ -347,9 +346,9 @@ def _beside(
 
 
 def _seconds(table: Table, part: str, column: int) -> tuple[Floats, list[int], str]:
-    """Response times in seconds, the rows without a number, and what the report says of the unit.
+    """Response times in seconds, the rows without a number, and a sentence on the unit.
 
-    A column that names no unit is in seconds where the median is below 60, as PsychoPy writes it.
+    A column that names no unit is in seconds if the median is below 60, as PsychoPy writes it.
     """
     values, strange = _numbers_in(table, column)
     values[~(values >= 0)] = np.nan  # psiz writes -1 for a time that was not taken
@@ -360,13 +359,13 @@ def _seconds(table: Table, part: str, column: int) -> tuple[Floats, list[int], s
     words = f"response times: {name} is in {'seconds' if unit == 'seconds' else 'milliseconds'}"
     if part == "time":
         other = "ms" if unit == "seconds" else "seconds"
-        words += f", by its median of {median:.4g}. Where that is wrong, say so: "
+        words += f", by its median of {median:.4g}. If that is wrong: "
         words += columns_option({other: name})
     return values * (1.0 if unit == "seconds" else 1e-3), strange, words
 
 
 def _numbers_in(table: Table, column: int) -> tuple[Floats, list[int]]:
-    """The numbers of a column, nan where there are none, and the rows where something else is.
+    """The numbers of a column, nan for empty cells, and the rows with anything else.
 
     A comma is a decimal comma unless it always cuts off three digits, as it does in thousands.
     """

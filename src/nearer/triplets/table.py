@@ -1,6 +1,6 @@
 """Any table as a data frame: text, Excel, Parquet, JSON, NumPy, HDF5, data frames.
 
-The first bytes say what a file is where they can, since suffixes are often wrong. Each row keeps
+If the first bytes show what a file is, they decide, since suffixes are often wrong. Each row keeps
 the number of the line that it begins on, so that messages can name it.
 """
 
@@ -47,7 +47,7 @@ SCREENS = (
 _SIDE = re.compile(r"(?:image|img|picture|stimulus|stim|item|object)(left|middle|center|right)")
 _STATED = re.compile(r'"?sep=([^\w"\r\n])"?\s*', re.IGNORECASE)
 _NO_SEPARATOR = re.compile(r'[^,]*|"[^"]*"|\s*-?\d+,\d+\s*')  # a field that commas do not cut
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # in JSON; the text of a file has none by itself
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # an escape of JSON; a decoded text has none
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Table:
 
     @property
     def header(self) -> list[str]:
-        """The names of the columns; none where these have no names."""
+        """The names of the columns; none if these have no names."""
         return [str(name) for name in self.frame.columns] if self.has_header else []
 
     @property
@@ -85,7 +85,7 @@ class Table:
         return [text_of(value).strip() for value in self.frame.iloc[:, i]]
 
     def called(self, i: int) -> str | int:
-        """The name of a column, or its position where it has none."""
+        """The name of a column, or its position if it has none."""
         return self.header[i] if self.header and self.header[i] else i
 
     def first_row(self) -> list[str]:
@@ -105,18 +105,18 @@ class Table:
         return replace(self, frame=self.frame[kept])
 
     def fault(self, row: int, what: str, rows: Sequence[int] = ()) -> BadRow:
-        """What is wrong with one row, and where that is; `rows` are all that are wrong so."""
+        """An error about one row, with its line; `rows` are all rows with the same fault."""
         more = f" ({len(rows) - 1:,} more cannot be read)" if len(rows) > 1 else ""
         where = f"{self.name}, {self.unit} {self.frame.index[row]}"
         return BadRow(f"{where}: {what}{more}", rows or [row])
 
     def unclear(self, row: int, what: str) -> InvalidInput:
-        """What cannot be known of the whole table, seen on this row."""
+        """An error about an ambiguous table, with this row as the example."""
         return InvalidInput(str(self.fault(row, what)))
 
 
 def plain_word(name: str) -> str:
-    """The name of a column without letter case and punctuation; ``image_left`` is left."""
+    """The name of a column in lower case without punctuation; ``image_left`` becomes left."""
     word = re.sub(r"[\W_]", "", name).lower()
     side = _SIDE.fullmatch(word)
     return side[1] if side else word
@@ -209,7 +209,7 @@ def _parquet(name: str, files: Sequence[Path]) -> Table:
             import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
 
             opened = pq.ParquetFile(io.BytesIO(read_bytes(file)))
-            # eight bytes a value: a column of one value takes none in the file
+            # Eight bytes a value, since a column of equal values takes hardly any in the file.
             refuse_larger(file, 8 * opened.metadata.num_rows * opened.metadata.num_columns)
             frames.append(opened.read().to_pandas())
         if list(frames[-1].columns) != list(frames[0].columns):
@@ -280,12 +280,12 @@ def _separator(line: str) -> str:
 
 
 def _json(name: str, text: str) -> Table:
-    """Records of a text that is JSON, or JSON line by line, out of whatever wraps them."""
+    """The records of JSON or JSON lines, without the structures around them."""
     with one_message(name, "JSON", "mend it, or get the file again"):
         values, unit = _parsed(name, text)
         numbered = [(line, record) for line, value in values for record in _unfolded(value)]
         names = next((v.get("stimuli") for _, v in values if isinstance(v, dict)), None)
-        if _SURROGATE.search(text):  # half of a character that JSON writes as two cannot be written
+        if _SURROGATE.search(text):  # half of a surrogate pair cannot be encoded
             json.dumps([numbered, names], ensure_ascii=False).encode()
     records = [record for _, record in numbered]
     if strange := [record for record in records if not isinstance(record, dict)]:
@@ -407,7 +407,7 @@ def _hdf5(name: str, data: bytes) -> Table:
         import h5py  # noqa: PLC0415 - an extra
 
         with h5py.File(io.BytesIO(data), "r") as file:
-            # a link may lead to another file of this computer, and so may where values are stored
+            # Links and external storage may lead to other files of this computer.
             own = [file[k] for k in file if type(file.get(k, getlink=True)) is h5py.HardLink]
             arrays = [x for x in own if isinstance(x, h5py.Dataset)]
             refuse_larger(name, sum(x.nbytes for x in arrays))

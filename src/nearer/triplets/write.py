@@ -41,7 +41,7 @@ def write_triplets(
     triplets
         ``(m, 3)`` integers, rows ``(head, near, far)``, or what `read_triplets` returned.
     labels
-        What objects 0 … n−1 are called, where `triplets` is an array.
+        The names of objects 0 … n−1, if `triplets` is an array.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def write_triplets(
 
 
 def _collected(triplets: Triplets | ArrayLike, labels: Sequence[str] | None) -> Triplets:
-    """The triplets with names that every file keeps."""
+    """The triplets with names that every file can hold."""
     if isinstance(triplets, Triplets):
         if labels is not None:
             raise InvalidInput("labels: these triplets have their own; pass an array with labels")
@@ -86,7 +86,7 @@ def _collected(triplets: Triplets | ArrayLike, labels: Sequence[str] | None) -> 
     people = [] if answers.people is None else answers.people.astype(str).tolist()
     for label in (*answers.labels, *filter(None, people)):
         if not label or label != label.strip() or "\0" in label:
-            rule = "is empty, or has white space around it or a NUL in it, which no file keeps"
+            rule = "is empty, or has white space around it or a NUL in it, which files cannot hold"
             raise InvalidInput(f"label {label!r}: {rule}; take it out")
     return answers
 
@@ -114,7 +114,7 @@ def _encoded(content: Any, suffix: str) -> bytes:
 
 
 def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "auto") -> None:
-    """Write trials to a file, as one of the tools that people have reads it.
+    """Write trials to a file in a form that another program reads.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
     trials
         Choices with a query, or odd-one-out choices of three.
     form
-        ``"screens"``, which keeps everything, ``"jspsych"``, ``"psiz"`` or ``"things"``.
+        ``"screens"``, which loses nothing, ``"jspsych"``, ``"psiz"`` or ``"things"``.
         ``"auto"``: ``.jsonl`` is screens, ``.txt`` and ``.npy`` are things.
 
     Examples
@@ -252,7 +252,7 @@ _OF_SUFFIX = dict.fromkeys(_LINES, "screens") | dict.fromkeys((".txt", ".npy"), 
 
 
 def _are(trials: Trials) -> set[str]:
-    """What forms call such trials."""
+    """The kind of these trials, in the words of the forms."""
     if trials.kind != "near":
         is_three = trials.kind == "odd-one-out" and bool((trials.n_shown == 3).all())
         return {_THREE} if is_three else set()
