@@ -113,7 +113,7 @@ def test_objects_that_are_sounds_are_drawn_by_name(call, tmp_path):
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "0"], "--dim 0"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "x"], "--dim x"),
         ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "²"], "--dim ²"),
-        ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "3"], "3 objects span at most 2"),
+        ("head,winner,loser\n0,1,2\n1,2,0\n", ["--dim", "3"], "--dim 3: 3 objects span at"),
         ("head,near,far\na,a,b\n", [], "0 trials: all are undecided"),
         ("head,a,b,answer\nx,y,z,\nx,x,y,x\n", [], "undecided: 1"),
         ('{"query": 0, "shown": [1, 2], "chosen": []}\n', ["--dim", "1"], "all are undecided"),
@@ -133,7 +133,7 @@ def test_a_device_that_is_not_there_is_said_before_the_file_is_read(call, monkey
     monkeypatch.setitem(sys.modules, "torch", None)
     result = call("fit", "none.csv", "--device", "cuda")
     assert result.exit_code == 2, result.output
-    assert "device='cuda'" in result.output
+    assert "--device 'cuda'" in result.output
 
 
 def people_file(path):

@@ -106,6 +106,13 @@ def test_people_and_models_do_not_share_a_journal(objects, tmp_path):
     assert "question was" in told.output
 
 
+def test_a_wrong_argument_begins_no_journal(objects, tmp_path):
+    requests = tmp_path / "q.jsonl"
+    told = nearer_judge("export", objects, "--model", "", "--out", requests)
+    assert (told.exit_code, "Error: --model '': must be a text" in told.output) == (2, True)
+    assert nearer_judge("export", objects, "--model", "m", "--out", requests).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

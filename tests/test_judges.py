@@ -334,7 +334,7 @@ def test_a_refusal_keeps_what_was_paid_for(tmp_path):
         with pytest.raises(JudgeError) as failed:
             nearer.embed(judge, WORDS, budget=300, random_state=0, journal=journal, progress=False)
     kept = len(nearer.load_journal(journal))
-    assert f"{kept} answers are kept" in failed.value.__notes__[0]
+    assert f"{kept} answers are stored" in failed.value.__notes__[0]
     with StubServer(AT) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None)
         nearer.embed(judge, WORDS, budget=300, random_state=0, journal=journal, progress=False)

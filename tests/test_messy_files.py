@@ -81,7 +81,7 @@ REFUSED = {
         "line 5: has 4 fields where line 1 has 3; every row needs the same columns",
     ),
     "a wide field": ("a" * 200_000 + "\n" + table(), "larger than field limit"),
-    "slashes": (table("/"), "columns 1 without a known header make no answer"),
+    "slashes": (table("/"), "columns 1 to 1 without a known header make no answer"),
     "number": (
         table(rows=[*ROWS, ("3", "ape", "bee")]),
         "line 5: object '3' is a whole number, but",
@@ -307,7 +307,7 @@ def test_embed_uses_names_and_says_what_it_does_not_use(tmp_path):
         main, ["embed", str(file), "--method", "rand+soe", "--dim", "9", "--out", str(out)]
     )
     assert wrong.exit_code == 2
-    assert "=9: 4 objects span at most 3 dimensions; lower" in wrong.stderr
+    assert "Error: --dim 9: 4 objects span at most 3 dimensions; lower --dim\n" in wrong.stderr
 
 
 @pytest.mark.parametrize(("option", "words"), [

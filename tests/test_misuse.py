@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import nearer
-from nearer import algorithms, asking, datasets, metrics, plotting
+from nearer import algorithms, asking, datasets, fitting, metrics, plotting
+from nearer.algorithms.plan import forecast
 from nearer.errors import NearerError
 from nearer.judges import ChatJudge, Panel, from_similarity
 
@@ -18,6 +19,10 @@ NAN, INF, HALF = float("nan"), float("inf"), "a\ud800"
 
 def rank():
     return nearer.rank_objects(0, 5)
+
+
+def positions(**options):
+    return fitting.fit_positions(T, 12, 2, **{"rng": np.random.default_rng(0)} | options)
 
 
 def chat(**options):
@@ -41,6 +46,7 @@ MISUSES = {
     "random_state='x'": lambda: chat(random_state="x"),
     "judges=5": lambda: Panel(5),
     "random_state=-1": lambda: Panel([ORACLE], random_state=-1),
+    "f=array( … nearer.DistanceOracle": lambda: from_similarity(X),
     "similarities of … are 'x'": lambda: nearer.run(rank(), from_similarity(lambda a, b: "x")),
     # strategies and their wrappers
     "askable=5": lambda: nearer.adaptive(10, askable=5),
@@ -58,10 +64,35 @@ MISUSES = {
     "objects=6": lambda: nearer.run(rank(), ORACLE, objects=6),
     "about=5": lambda: nearer.run(rank(), ORACLE, about=5),
     "journal=5": lambda: asking.Session(rank(), journal=5),
+    "make=5": lambda: asking.accepts_uncertain(5),
+    "memory=5": lambda: asking.remembered(rank(), 5),
+    "memory=<nearer": lambda: asking.remembered(rank(), ORACLE),
+    "among=['x']": lambda: asking.nearest_objects(0, 5, 2, among=["x"]),
+    "objects=[[0], [1, 2]]": lambda: asking.renumbered(rank(), [[0], [1, 2]]),
+    "triplets 7": lambda: nearer.adaptive(10, known=7),
+    "belief=5": lambda: algorithms.choose_questions(T, 10, 3, belief=5),
+    f"n_questions={10**40}": lambda: algorithms.choose_questions(T, 10, 10**40),
+    # how much there may be
+    f"n_objects={10**15}": lambda: datasets.make_ball(10**15, 2),
+    f"dimension={10**15}": lambda: datasets.make_cube(2, 10**15),
+    "n_centres=-1": lambda: datasets.make_mixture(10, 2, n_centres=-1),
+    f"k={10**15}": lambda: nearer.fit(T, n_components=1, random_state=0).draws(10**15),
+    f"n_init={10**15}": lambda: nearer.SOE(n_init=10**15).fit(T),
+    f"n_objects={10**20}": lambda: forecast(10**20, 2),
     "answers=5": lambda: nearer.PricedAnswers(5),
     "by=5": lambda: nearer.PricedAnswers([True], by=5),
     "by names 2 judges of 1": lambda: nearer.PricedAnswers([True], by=["a", "b"]),
     "kind='x'": lambda: nearer.Task("x"),
+    # fits
+    "loss=5": lambda: positions(loss=5),
+    "start must be numbers": lambda: positions(start="x"),
+    "start of shape (1, 1)": lambda: positions(start=[[1.0]]),
+    "ridge='x'": lambda: positions(ridge="x"),
+    "max_iter='x'": lambda: positions(max_iter="x"),
+    "tol='x'": lambda: positions(tol="x"),
+    "rng=5": lambda: positions(rng=5),
+    "callback=5": lambda: positions(callback=5),
+    "init must be numbers": lambda: nearer.STE(init={}).fit(T),
     "choose=3": lambda: nearer.Task("near", 3, 3),
     # oracles, records
     "questions=5": lambda: ORACLE(5),
@@ -73,6 +104,7 @@ MISUSES = {
     "questions=7": lambda: asking.Record().add(7, 7),
     "triplets 'x'": lambda: asking.Memory("x"),
     "people=5": lambda: asking.CrowdOracle(X, 5, scale=1),
+    "reliability=[]": lambda: asking.Person(reliability=[]),
     "people=['x']": lambda: asking.CrowdOracle(X, ["x"], scale=1),
     "metric=5": lambda: nearer.PointOracle(X, metric=5),
     # metrics
@@ -90,11 +122,22 @@ MISUSES = {
     "labels=5": lambda: nearer.read_triplets(T, labels=5),
     "labels=6": lambda: nearer.write_triplets("t.csv", T, labels=6),
     "trials=5": lambda: nearer.write_trials("t.json", 5, form="psiz"),
+    "trials=6": lambda: nearer.Triplets(6, 6),
+    "trials=7": lambda: nearer.Triplets.of(7),
+    "report=5": lambda: nearer.Triplets(nearer.Trials.from_triplets(T), 5),
+    "arguments: cannot be read as trials": lambda: nearer.Trials.from_screens(5, [True]),
+    "cannot be read as trials ('int'": lambda: nearer.Trials.joined(5),
+    "name=[]": lambda: datasets.load_human([]),
     "names[0]='a": lambda: nearer.fit([[HALF, "b", "c"]]),
     "objects[0]='a": lambda: nearer.embed(ORACLE, [HALF, "b", "c"]),
     "objects[1]=PosixPath('a": lambda: nearer.embed(ORACLE, ["b", Path("a\udcff"), "c"]),
     "5: is no path": lambda: datasets.load_points(5),
     "comparison=5": lambda: plotting.plot_comparison(5),
+    "basis=5": lambda: plotting.plot_basis(5, X),
+    "cities=5": lambda: plotting.plot_world(X, 5),
+    "title=5": lambda: plotting.plot_positions(X, title=5),
+    "title=6": lambda: plotting.explore_positions(X, title=6),
+    "title='a\\ud800'": lambda: nearer.fit(T, n_components=1).report("r.md", title=HALF),
     "estimate=5": lambda: plotting.plot_dimension(5),
     "names of 12 people": lambda: plotting.plot_people(X, ["a"]),
     "drawn=5": lambda: plotting.as_png(5),

@@ -166,6 +166,7 @@ def test_pictures_have_their_names_beside_them(tmp_path):
     assert len(written(ax)) >= 8
     for rectangle in written(ax).values():
         assert not any(overlap(rectangle, b.get_window_extent().extents, 3) for b in boxes)
+    plot_positions(points(10, 2), pictures=files, labels=names(10), picture_size=1e30)
     files[3].write_text("no picture")
     with pytest.raises(InvalidInput, match=r"p3\.png: cannot be read as a picture"):
         plot_positions(points(10, 2), pictures=files)
@@ -189,14 +190,17 @@ def test_degenerate_positions_are_drawn():
         ({"colour": [1, 2, 3]}, "colour: 3 for 20 objects"),
         ({"labels": ["a"]}, "labels: 1 for 20 objects"),
         ({"pictures": []}, "pictures: 0 for 20 objects"),
-        ({"covariances": np.ones((2, 2, 2))}, r"covariances=.*must be \(20, 2"),
-        ({"covariances": np.full((20, 2, 2), "x")}, r"covariances=array.* must be \(20, 2, 2\) f"),
-        ({"covariances": [[1], [1, 2]]}, r"covariances=\[\[1\], \[1, 2\]\]: must be \(20, 2, 2"),
-        ({"covariances": np.full((20, 2, 2), np.nan)}, "covariances=.* finite numbers"),
+        (
+            {"covariances": np.ones((2, 2, 2))},
+            r"covariances of shape \(2, 2, 2\): must be \(20, 2, 2\), a",
+        ),
+        ({"covariances": np.full((20, 2, 2), "x")}, "covariances must be numbers, a matrix"),
+        ({"covariances": [[1], [1, 2]]}, "covariances must be numbers, a matrix"),
+        ({"covariances": np.full((20, 2, 2), np.nan)}, "covariances must be finite numbers"),
         ({"colour": [[1], [1, 2]] * 10}, r"colour=.* no lists within the list"),
         ({"colour": [1e308, -1e308] * 10}, "rescale numbers that are too large"),
         ({"colour": [0.5, 10**400] * 10}, "rescale numbers that are too large"),
-        ({"pictures": [3] * 20}, "pictures: 3 is no path; give the path of an image file, or None"),
+        ({"pictures": [3] * 20}, "pictures=3: must be .* the path of an image file, or None"),
         (
             {"pictures": ["gone.png"] * 20},
             r"gone\.png: cannot be read as a picture .* or None for an object",

@@ -89,6 +89,12 @@ def test_what_the_user_can_mend_ends_with_two_and_one_message(tmp_path, words, o
     assert not (tmp_path / "s.db").exists()
 
 
+def test_a_study_in_a_folder_that_is_not_there_is_refused(tmp_path, words):
+    result = run("new", tmp_path / "none" / "s.db", "--items", words)
+    rule = "s.db: cannot be written (No such file or directory); the folder must exist and be"
+    assert (result.exit_code, rule in result.output) == (2, True), result.output
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -110,6 +116,7 @@ def test_careless_settings_are_refused_in_words(tmp_path, words, options, said):
     given = [part for one in options for part in ("--set", one)]
     result = run("new", tmp_path / "s.db", "--items", words, *given)
     assert (result.exit_code, said in result.output) == (2, True), result.output
+    assert result.output.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -171,6 +178,7 @@ def test_export_and_embed(answered, tmp_path):
     assert found["accuracy"] > 0.8
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 11
     assert run("export", answered, "--out", tmp_path / "no" / "x.csv").exit_code == 2
+    assert "Error: --dim 99: 10 objects" in run("embed", answered, "--dim", "99").output
     assert run("export", answered, "--out", tmp_path).exit_code == 2
 
 

@@ -304,7 +304,7 @@ def test_nothing_is_dropped_silently(write):
         ("0,1,2\n0,1,-2\n", {}, "line 2: object '-2': numbers run from 0"),
         ("0,1,2\n0,1,99999999\n", {}, r"99999999.*objects=.names"),
         ("0,1,2\n,1,2\n", {}, "line 2: head is empty"),
-        ("0,1\n", {}, "columns 2 without a known header make no"),
+        ("0,1\n", {}, "columns 1 to 2 without a known header make no"),
         ("0,1,2,<\n0,1,2,?\n", {}, "line 2: '\\?' was chosen but not shown"),
         ("0,1,2,0\n0,1,2,2\n", {}, "line 2: '2' was chosen but not shown"),
         ("head,left,right,winner\n0,1,2,3\n", {}, "line 2: '3' was chosen but not shown"),

@@ -22,28 +22,34 @@ from nearer.questions import Floats, Objects
 
 #: Control characters, and surrogates, which no file can hold.
 UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-_MOST_OBJECTS = int(np.iinfo(np.int32).max)  # objects are numbered in 32 bits
+_MOST = int(np.iinfo(np.int32).max)  # objects are numbered, and things counted, in 32 bits
 
 
-def whole(name: str, value: Any, *, least: int = 1, most: int | None = None, rule: str = "") -> int:
+def shown(value: Any) -> str:
+    """A value as a message shows it: in one line, and not all of a long one."""
+    return " ".join(repr(value).split())[:60]
+
+
+def whole(name: str, value: Any, *, least: int = 1, most: int = _MOST, rule: str = "") -> int:
     """A whole number in a range; `rule` says what the range means."""
     good = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-    if not good or value < least or (most is not None and value > most):
-        span = f"at least {least}" if most is None else f"from {least} to {most}"
+    if not good or not least <= value <= most:
+        above = most < _MOST or (good and value > most)
+        span = f"from {least} to {most}" if above else f"at least {least}"
         rule = f"must be a whole number, {span}{rule and '; ' + rule}"
-        raise InvalidInput(f"{name}={value!r}: {rule}")
+        raise InvalidInput(f"{name}={shown(value)}: {rule}")
     return int(value)
 
 
 def n_objects(value: Any, least: int = 3) -> int:
     """How many objects there are; a comparison needs three."""
     rule = f"at least {least} objects are needed, a head and {least - 1} to compare"
-    return whole("n_objects", value, least=least, most=_MOST_OBJECTS, rule=rule)
+    return whole("n_objects", value, least=least, rule=rule)
 
 
 def budget(value: Any, least: int = 0) -> int:
     """How many comparisons may be asked."""
-    return whole("budget", value, least=least, rule="it counts comparisons")
+    return whole("budget", value, least=least, most=2**63 - 1, rule="it counts comparisons")
 
 
 def n_components(value: Any, n: int | None = None, name: str = "n_components") -> int:
@@ -58,10 +64,11 @@ def _number(name: str, value: Any, is_good: Callable[[Any], bool], rule: str) ->
     is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     is_number = is_number and not (isinstance(value, int) and value.bit_length() > 1000)
     if not is_number or not is_good(value):
-        raise InvalidInput(f"{name}={value!r}: must be {rule}")
+        raise InvalidInput(f"{name}={shown(value)}: must be {rule}")
     return float(value)
 
 
+finite = partial(_number, is_good=np.isfinite, rule="a finite number")
 positive = partial(_number, is_good=lambda x: 0 < x < np.inf, rule="a finite number above 0")
 not_negative = partial(_number, is_good=lambda x: 0 <= x < np.inf, rule="a finite number from 0")
 probability = partial(_number, is_good=lambda x: 0 <= x <= 1, rule="a probability from 0 to 1")
@@ -73,7 +80,7 @@ def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> str:
     """One of a few words."""
     if not isinstance(value, Hashable) or value not in choices:  # an array is equal to nothing
         words = ", ".join(map(repr, choices))
-        raise InvalidInput(f"{name}={value!r}: must be one of {words}")
+        raise InvalidInput(f"{name}={shown(value)}: must be one of {words}")
     return str(value)
 
 
@@ -94,14 +101,20 @@ def people(value: ArrayLike | None, m: int) -> NDArray[Any] | None:
 def one(name: str, value: Any, kind: Any, rule: str) -> Any:
     """A thing of a certain type, such as `Callable` or one that only this package makes."""
     if not isinstance(value, kind):
-        raise InvalidInput(f"{name}={' '.join(repr(value).split())[:60]}: must be {rule}")
+        raise InvalidInput(f"{name}={shown(value)}: must be {rule}")
     return value
+
+
+def like(name: str, value: Any, attribute: str, rule: str) -> Any:
+    """A thing of any type that has what is used of it."""
+    return one(name, value, type(value) if hasattr(value, attribute) else (), rule)
 
 
 _ORACLE = "a function from (m, 3) questions (head, a, b) to (m,) booleans, True where a is nearer"
 oracle = partial(one, "oracle", kind=Callable, rule=f"{_ORACLE}; for points nearer.PointOracle(X)")
 _STRATEGY = "a generator of questions; call the function that makes it, such as nearer.adaptive(40)"
 strategy = partial(one, "strategy", kind=Generator, rule=_STRATEGY)
+title = partial(one, "title", kind=str | None, rule="a text, or None")
 _ASKABLE = "a function from (m, 3) questions to (m,) booleans: which may be asked"
 askable = partial(one, "askable", kind=Callable | None, rule=_ASKABLE)
 
@@ -121,14 +134,23 @@ def one_round(value: Any) -> NDArray[np.integer[Any]]:
         rows = np.empty(0)
     if rows.ndim != 2 or rows.shape[1] < 3 or rows.dtype.kind not in "iu":
         rule = "(m, 3) rows of whole numbers (head, a, b), or wider rows of screens"
-        raise InvalidInput(f"questions={' '.join(repr(value).split())[:60]}: must be {rule}")
+        raise InvalidInput(f"questions={shown(value)}: must be {rule}")
     return rows
+
+
+def objects(name: str, value: Any) -> Objects:
+    """A list of objects by their numbers."""
+    rows = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
+    whole = rows.dtype.kind in "iu" or (rows.ndim and all(isinstance(x, Integral) for x in rows))
+    if rows.ndim != 1 or not whole:
+        raise InvalidInput(f"{name}={shown(value)}: must be a list of objects' numbers")
+    return rows.astype(np.int64)
 
 
 def text(name: str, value: Any) -> str:
     """A text that can be written down, without control characters; it may have several lines."""
     if not isinstance(value, str) or not value.strip() or UNREADABLE.search(value):
-        raise InvalidInput(f"{name}={value!r:.60}: must be a text without control characters")
+        raise InvalidInput(f"{name}={shown(value)}: must be a text without control characters")
     return value
 
 
@@ -138,7 +160,7 @@ def generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         rule = "must be None, a whole number from 0, or a numpy.random.Generator"
-        raise InvalidInput(f"random_state={random_state!r}: {rule}") from error
+        raise InvalidInput(f"random_state={shown(random_state)}: {rule}") from error
 
 
 def as_points(X: ArrayLike | Any) -> Any:
@@ -255,11 +277,11 @@ def triplets(value: Any, n: int | None = None) -> tuple[NDArray[np.int32], int]:
     if not len(rows):
         raise InvalidInput(f"triplets of shape {rows.shape}: must be (m, 3) rows {form}")
     high = int(rows.max())
-    rule = f"objects must be from 0 to {_MOST_OBJECTS - 1}; number them from 0"
+    rule = f"objects must be from 0 to {_MOST - 1}; number them from 0"
     if n is not None:
-        n = whole("n_objects", n, most=_MOST_OBJECTS)
+        n = whole("n_objects", n)
         rule = f"objects must be from 0 to {n - 1} (n_objects={n}); raise n_objects or mend the row"
-    most = _MOST_OBJECTS if n is None else n
+    most = _MOST if n is None else n
     if high >= most or rows.min() < 0:  # extremes are computed faster than bad rows
         _refuse("triplet", rows, ((rows < 0) | (rows >= most)).any(axis=1), rule)
     same = (rows[:, 0] == rows[:, 1]) | (rows[:, 0] == rows[:, 2]) | (rows[:, 1] == rows[:, 2])
@@ -272,7 +294,7 @@ def weights(value: ArrayLike | None, m: int, most: float = np.inf) -> Floats:
     """One weight for each triplet, ones where None is given."""
     if value is None:
         return np.ones(m)
-    values = one_each("weights", value, m)
+    values = array("weights", value, (m,), f"one for each of the {m} triplets")
     if (values < 0).any() or not values.any():
         raise InvalidInput("weights must be finite, not negative, and not all zero")
     if values.max() > most:
@@ -283,21 +305,22 @@ def weights(value: ArrayLike | None, m: int, most: float = np.inf) -> Floats:
 
 def odds(value: ArrayLike, m: int) -> Floats:
     """One number above 0 for each triplet: how likely its question was, relative to chance."""
-    values = one_each("odds", value, m)
+    values = array("odds", value, (m,), f"one for each of the {m} triplets")
     if not (values > 0).all():
         raise InvalidInput("odds must be above 0; 1 where a question was drawn at random")
     return values
 
 
-def one_each(name: str, value: ArrayLike, m: int, of: str = "triplets") -> Floats:
-    """One finite number for each of m triplets, or of others."""
+def array(name: str, value: Any, shape: tuple[int | str, ...], rule: str) -> Floats:
+    """Finite numbers in an array of a shape; a length that is any has a name there."""
     try:
         values = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"{name} must be numbers, one for each of the {of}: {error}") from error
-    if values.shape != (m,):
-        rule = f"must be ({m},), one for each of the {m} {of}"
-        raise InvalidInput(f"{name} of shape {values.shape}: {rule}")
+        raise InvalidInput(f"{name} must be numbers, {rule}: {error}") from error
+    fits = (want in (have, str(want)) for want, have in zip(shape, values.shape, strict=False))
+    if values.ndim != len(shape) or not all(fits):
+        form = str(shape).replace("'", "")
+        raise InvalidInput(f"{name} of shape {values.shape}: must be {form}, {rule}")
     if not np.isfinite(values).all():
         raise InvalidInput(f"{name} must be finite numbers")
     return values

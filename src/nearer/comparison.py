@@ -190,11 +190,9 @@ def _joined(places: Floats, there: NDArray[np.bool_], dimensions: Sequence[int])
         best = max(left, key=lambda i: int((there[i] & known).sum()))
         has, shared = there[best], there[best] & known
         if shared.sum() <= dimensions[best]:
-            raise InvalidInput(
-                f"map {best + 1}: shares {amount(shared.sum(), 'object')} with the others, by "
-                f"name, and has {amount(dimensions[best], 'dimension')}; one more than dimensions "
-                "are needed"
-            )
+            objects, d = amount(shared.sum(), "object"), amount(dimensions[best], "dimension")
+            rule = f"shares {objects} with the others, by name, and has {d}; one more is needed"
+            raise InvalidInput(f"map {best + 1}: {rule} than dimensions")
         middle = np.nanmean(places[done][:, shared], axis=0)
         for which, X in ((f"map {best + 1}", places[best][shared]), ("the maps before it", middle)):
             if np.ptp(X, axis=0).max() <= 1e-10 * np.abs(X).max():

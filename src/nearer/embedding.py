@@ -518,10 +518,9 @@ def _header(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]]) ->
         what = f"format {about['version']!r} of {about['format']}, written by {about['by']}"
     except (LookupError, TypeError, ValueError, RecursionError):
         pass  # no header, or one of something else
-    raise InvalidInput(
-        f"{path}: holds {what}, and this version of nearer reads format {VERSION} of {FORMAT}; "
-        "give a file that Embedding.save wrote, or read it with the version that wrote it"
-    )
+    rule = f"this version of nearer reads format {VERSION} of {FORMAT}"
+    remedy = "give a file that Embedding.save wrote, or read it with the version that wrote it"
+    raise InvalidInput(f"{path}: holds {what}, and {rule}; {remedy}")
 
 
 def _encode(value: Any, arrays: list[NDArray[Any]]) -> Any:

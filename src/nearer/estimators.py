@@ -311,26 +311,19 @@ class _LossEstimator(_TripletEstimator):
         def once(rng: np.random.Generator) -> Fit:
             if isinstance(init, str) and init == "above":
                 return fit_from_more_dimensions(passes, n_components=d, rng=rng, **options)
-            return fit_positions(passes, start=_start(init, loaded, d, rng), **options)
+            start = random_start(loaded.n, d, rng) if isinstance(init, str) else init
+            return fit_positions(passes, start=start, **options)
 
+        if not isinstance(init, str):
+            init = checks.array("init", init, (loaded.n, d), "or 'above' or 'random'")
+        elif init not in ("above", "random"):
+            raise InvalidInput(f"init={init!r}: must be 'above', 'random' or an array")
         n_init = checks.whole("n_init", self.n_init)
         # The same array again would give the same positions again.
         starts = rng.spawn(n_init if isinstance(init, str) else 1)
         # Answers on a GPU stay in this process.
         fits = map(once, starts) if passes.on_gpu else parallel_map(once, zip(starts, strict=True))
         return min(fits, key=lambda fit: fit.loss)
-
-
-def _start(init: Any, loaded: LoadedAnswers, d: int, rng: np.random.Generator) -> Floats:
-    n = loaded.n
-    if not isinstance(init, str):
-        start = np.asarray(init, dtype=np.float64)
-        if start.shape != (n, d):
-            raise InvalidInput(f"init of shape {start.shape}: must be ({n}, {d})")
-        return start
-    if init == "random":
-        return random_start(n, d, rng)
-    raise InvalidInput(f"init={init!r}: must be 'above', 'random' or an array")
 
 
 class SOE(_LossEstimator):

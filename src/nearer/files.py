@@ -63,7 +63,8 @@ def one_message(name: str | Path, what: str, remedy: str = "get it again") -> It
         extra = f"'nearer[{_EXTRAS[package]}]'" if package in _EXTRAS else package
         raise InvalidInput(f"{name}: {what} needs {package}; pip install {extra}") from None
     except Exception as error:
-        raise InvalidInput(f"{name}: cannot be read as {what} ({error}); {remedy}") from error
+        why = " ".join(str(error).split())
+        raise InvalidInput(f"{name}: cannot be read as {what} ({why}); {remedy}") from error
 
 
 def as_path(path: Any) -> Path:
@@ -197,17 +198,19 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
             shutil.copymode(target, draft)
         draft.replace(target)
     except OSError as error:
-        raise _cannot_be_written(file, error) from error
+        raise cannot_be_written(file, error) from error
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
 
 
-def _cannot_be_written(path: str | os.PathLike[str], error: OSError) -> InvalidInput:
+def cannot_be_written(path: str | os.PathLike[str], error: Exception) -> InvalidInput:
+    """The error of a file that cannot be written, with its cause and what helps."""
     remedy = "the folder must exist and be writable"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
         remedy = "free some space, or write elsewhere"
-    return InvalidInput(f"{path}: cannot be written ({error.strerror}); {remedy}")
+    why = getattr(error, "strerror", None) or error
+    return InvalidInput(f"{path}: cannot be written ({why}); {remedy}")
 
 
 def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | bytes]) -> list[Path]:
@@ -219,7 +222,7 @@ def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | byt
                 Path(part, name).write_bytes(data)
             return [Path(part, name).replace(Path(folder, name)) for name in contents]
     except OSError as error:
-        raise _cannot_be_written(folder, error) from error
+        raise cannot_be_written(folder, error) from error
 
 
 def table_text(header: Sequence[str], rows: Iterable[Iterable[Any]], separator: str = ",") -> str:

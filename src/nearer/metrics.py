@@ -172,8 +172,8 @@ def share_interval_over_people(
     >>> round(share, 2), round(low, 2), round(high, 2)
     (0.8, 0.67, 0.89)
     """
-    right = checks.one_each("right", right, np.size(asked), "people")
-    asked = checks.one_each("asked", asked, len(right), "people")
+    right = checks.array("right", right, (np.size(asked),), "one for each of the people")
+    asked = checks.array("asked", asked, (len(right),), "one for each of the people")
     if (right < 0).any() or (right > asked).any() or not asked.any():
         raise InvalidInput("right must be from 0 to asked, and some asked above 0")
     right, asked = right[asked > 0], asked[asked > 0]

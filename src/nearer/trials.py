@@ -30,6 +30,7 @@ from nearer.questions import Answers, Floats, Objects, Questions, Said, pack, un
 TASKS = ("near", "odd-one-out", "most-central", "pairs")
 _EACH = ("query", "shown", "chosen", "wanted", "people", "seconds", "weights")  # one a trial
 _WRITTEN = re.compile(r"((?P<ranked>rank )?(?P<k>\d+) of (?P<m>\d+))|odd-one-out( of (?P<n>\d+))?")
+A_TRIALS = "a nearer.Trials, such as nearer.read_trials returns"
 _RULE = "objects must be whole numbers, one row a trial, seconds and weights numbers"
 _READ = one_message("arguments", "trials", _RULE)
 MOST_SORTED = 10_000_000  # answers; sorting more would take longer than a fit on a GPU
@@ -202,6 +203,7 @@ class Trials(Shown):
         return cls("near", rows[:, 0], rows[:, 1:], first, wanted=one, **also)
 
     @classmethod
+    @_READ
     def from_screens(cls, questions: Questions, answers: Said, **also: Any) -> Trials:
         """Screens as strategies yield them, rows (query, shown…), and rows of booleans answered.
 
@@ -217,6 +219,7 @@ class Trials(Shown):
         return cls(kind, rows[:, 0], rows[:, 1:], said, **also)
 
     @classmethod
+    @_READ
     def joined(cls, parts: Sequence[Trials]) -> Trials:
         """Trials of one kind as one; people, seconds and weights remain if all have them."""
         first = parts[0]
@@ -395,10 +398,9 @@ def _check(trials: Trials) -> None:
     query, shown, chosen = trials.query, trials.shown, trials.chosen
     sides = (len(shown), shown.shape[-1] // (1 + (trials.kind == "pairs")))
     if shown.ndim != 2 or query.shape != (len(shown),) or chosen.shape != sides:
-        raise InvalidInput(
-            f"query of shape {query.shape}, shown {shown.shape}, chosen {chosen.shape}: there must "
-            "be one query, one row of shown objects and one choice for each trial"
-        )
+        found = f"query of shape {query.shape}, shown {shown.shape}, chosen {chosen.shape}"
+        rule = "there must be one query, one row of shown objects and one choice for each trial"
+        raise InvalidInput(f"{found}: {rule}")
     for name in ("people", "seconds", "weights"):
         value = getattr(trials, name)
         if value is not None and value.shape != query.shape:
@@ -418,10 +420,9 @@ def _check(trials: Trials) -> None:
     ):
         if not good.all():
             t = int(np.argmin(good))
-            raise InvalidInput(
-                f"trial {t} (query {query[t]}, shown {shown[t].tolist()}, {wanted[t]} of {m[t]} "
-                f"wanted): {what}; {int((~good).sum())} of {len(query)} are like it"
-            )
+            trial = f"query {query[t]}, shown {shown[t].tolist()}, {wanted[t]} of {m[t]} wanted"
+            others = f"{int((~good).sum())} of {len(query)} are like it"
+            raise InvalidInput(f"trial {t} ({trial}): {what}; {others}")
 
 
 # --- triplets, and a report on them -------------------------------------------------------------
@@ -557,9 +558,14 @@ class Triplets:
     trials: Trials
     report: Report = field(repr=False)
 
+    def __post_init__(self) -> None:
+        checks.one("trials", self.trials, Trials, A_TRIALS)
+        checks.one("report", self.report, Report, "a report, such as Triplets.of makes")
+
     @classmethod
     def of(cls, trials: Trials) -> Triplets:
         """The triplets of some trials, with a report on them."""
+        checks.one("trials", trials, Trials, A_TRIALS)
         labels = tuple(map(str, trials.names or range(trials.n_objects)))
         return cls(trials, examine(trials.triplets()[0], labels))
 

@@ -127,7 +127,7 @@ def adaptive(
         checks.whole("round_size", round_size, rule="questions a round")
     task, rng = Task.parse(task), checks.generator(random_state)
     told = np.empty((0, 3), dtype=np.int64)
-    if known is not None and len(np.asarray(known)):
+    if known is not None and np.size(known):
         told = checks.triplets(known, n)[0].astype(np.int64)
     how = _How(n_components, rate, quality, round_size, begun_with, rng)
     if not task.is_comparison:
@@ -212,10 +212,8 @@ class _Screens:
 
     def start(self, known: Objects, belief: Belief) -> None:
         if self._task.kind != "near":
-            raise InvalidInput(
-                f"known: comparisons cannot be joined with the task '{self._task}'; leave them "
-                "out, or ask for a task with a query, such as '2 of 8'"
-            )
+            rule = "leave them out, or ask for a task with a query, such as '2 of 8'"
+            raise InvalidInput(f"known: no comparisons go with the task '{self._task}'; {rule}")
         self._n_known, self._parts = len(known), [Trials.from_triplets(known)]
         belief.learn(self._parts[0])
 

@@ -83,6 +83,7 @@ def choose_questions(
     rng = checks.generator(random_state)
     if belief is None:
         belief = Belief(n_objects, n_components, rng)
+    checks.one("belief", belief, Belief, "a nearer.fitting.Belief")
     candidates = Candidates(n_objects, checks.askable(askable))
     if np.size(triplets):
         rows = checks.triplets(triplets, n_objects)[0].astype(np.int64)
@@ -240,9 +241,8 @@ class ScreenSource:
     def __init__(self, n_objects: int, task: Task, askable: Askable | None = None) -> None:
         needed = task.shown + (task.kind == "near")
         if n_objects < needed:
-            raise InvalidInput(
-                f"task '{task}' needs {needed} objects, there are {n_objects}; show fewer"
-            )
+            rule = f"needs {needed} objects, there are {n_objects}; show fewer"
+            raise InvalidInput(f"task '{task}' {rule}")
         self._n, self.task, self._askable = n_objects, task, askable
         self._asked: set[tuple[int, ...]] = set()
         self._queries = self._deck = np.empty(0, dtype=np.int64)

@@ -59,9 +59,8 @@ def most_above(rankings: ArrayLike, among: Answers) -> tuple[int, int]:
 def _check(rankings: ArrayLike) -> Objects:
     r = np.asarray(rankings)
     if r.ndim != 2 or not r.size or not np.issubdtype(r.dtype, np.integer):
-        raise InvalidInput(
-            f"rankings of shape {r.shape} and type {r.dtype}: must be (n_heads, n_objects) integers"
-        )
+        rule = "must be (n_heads, n_objects) integers"
+        raise InvalidInput(f"rankings of shape {r.shape} and type {r.dtype}: {rule}")
     return r.astype(np.int64, copy=False)
 
 

@@ -75,9 +75,8 @@ class Placed(Shown):
         called = self.objects.tolist() if self.names is None else list(self.names)
         where = self.positions[called.index(thing)] if thing in called else np.array([np.nan])
         if self.among is None or np.isnan(where).any():
-            raise InvalidInput(
-                f"{thing!r}: is none of the {len(called)} objects, or no question was about it"
-            )
+            rule = f"is none of the {len(called)} objects, or no question was about it"
+            raise InvalidInput(f"{thing!r}: {rule}")
         return self.among.nearest(where, k)
 
     def to_frame(self) -> Any:
@@ -137,10 +136,9 @@ def place_objects(
     checks.one("embedding", embedding, Embedding, "an Embedding")
     if (n := len(embedding.positions)) < 3:
         raise InvalidInput(f"an embedding of {n} objects: at least 3 are needed to place others")
-    objects, rng = np.asarray(new), checks.generator(random_state)
-    whole = np.issubdtype(objects.dtype, np.integer) or not objects.size
-    if objects.ndim != 1 or not whole or len(np.unique(objects)) < len(objects):
-        raise InvalidInput(f"new={new!r:.60}: must be a list of objects' numbers, none twice")
+    objects, rng = checks.objects("new", new), checks.generator(random_state)
+    if len(np.unique(objects)) < len(objects):
+        raise InvalidInput(f"new={checks.shown(new)}: holds an object twice; name each once")
     if len(objects) and objects.min() < n:
         rule = f"the embedding has objects 0 to {n - 1} already; number new ones from {n} on"
         raise InvalidInput(f"new holds object {objects.min()}: {rule}")
@@ -154,7 +152,7 @@ def place_objects(
         )
     placed = yield from place_among(
         core,
-        objects.astype(np.int64),
+        objects,
         ids=old,
         budget=checks.budget(budget),
         keep_triplets=keep_triplets,

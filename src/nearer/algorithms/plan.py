@@ -46,7 +46,7 @@ def forecast(
     budget: int | None = None,
 ) -> tuple[int, int]:
     """How many comparisons and rounds `nearer.embed` is expected to need."""
-    n, d = n_objects, n_components
+    n, d = checks.n_objects(n_objects), n_components
     if n > TOGETHER:  # as good as the core, see `nearer.algorithms.adaptive`
         quality = (1 + quality) / 2
     each = expected_questions(n, d, noise, quality)
@@ -143,9 +143,8 @@ def plan_pilot(
     """
     posterior = pilot.details.get("posterior")
     if posterior is None or not posterior.noise.prior or pilot.held_out is None:
-        raise InvalidInput(
-            "this pilot has no noise to plan with: too few answers, or not by nearer.fit"
-        )
+        rule = "too few answers, or not by nearer.fit"
+        raise InvalidInput(f"this pilot has no noise to plan with: {rule}")
     asked = 1 if pilot.people is None else len(pilot.people)
     people = np.array([asked, 2 * asked, 4 * asked] if n_people is None else n_people)
     most = checks.whole("most", 8 * pilot.n_comparisons if most is None else most, least=100)

@@ -337,8 +337,7 @@ class Person:
     def __post_init__(self) -> None:
         checks.probability("lapse", self.lapse)
         checks.probability("side", self.side)
-        if not np.isfinite(self.reliability):
-            raise InvalidInput(f"reliability={self.reliability}: must be a finite number")
+        checks.finite("reliability", self.reliability)
 
 
 class PsychometricOracle(PointOracle):
@@ -428,7 +427,7 @@ class CrowdOracle(PsychometricOracle):
         choose: int = 1,
         random_state: int | np.random.Generator | None = None,
     ) -> None:
-        if not isinstance(people, Sequence) or not {type(each) for each in people} == {Person}:
+        if not isinstance(people, Sequence) or {type(each) for each in people} != {Person}:
             raise InvalidInput(f"people={people!r:.60}: must be a list of Person, at least one")
         self.people: tuple[Person, ...] = tuple(people)
         super().__init__(X, scale=scale, choose=choose)

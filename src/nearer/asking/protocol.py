@@ -70,6 +70,7 @@ def accepts_uncertain(make: Callable[P, Strategy[T]]) -> Callable[P, Strategy[T]
     ... def one_question():
     ...     return (yield np.array([[0, 1, 2]]))
     """
+    checks.one("make", make, Callable, "a function whose strategies take such answers")
 
     @wraps(make)
     def marked(*args: P.args, **options: P.kwargs) -> Strategy[T]:
@@ -118,10 +119,9 @@ def _as_round(questions: Any, strategy: Strategy[Any]) -> Questions:
         frame = getattr(inner, "gi_frame", None)
         inner = getattr(inner, "_strategy", None) or getattr(inner, "gi_yieldfrom", None)
     where = "" if frame is None else f" in line {frame.f_lineno} of {frame.f_code.co_filename}"
-    raise InvalidInput(
-        f"the strategy has yielded {what if rows is questions else repr(questions)[:60]}{where}: "
-        "it must yield (m, 3) arrays of whole numbers, rows (head, a, b)"
-    )
+    yielded = what if rows is questions else checks.shown(questions)
+    rule = "it must yield (m, 3) arrays of whole numbers, rows (head, a, b)"
+    raise InvalidInput(f"the strategy has yielded {yielded}{where}: {rule}")
 
 
 def together(*strategies: Strategy[T]) -> Strategy[list[T]]:
@@ -184,6 +184,7 @@ def recorded(strategy: Strategy[T], record: Record) -> Strategy[T]:
 
 def remembered(strategy: Strategy[T], memory: Memory) -> Strategy[T]:
     """Ask nothing twice: questions in memory, also mirrored ones, are answered from it."""
+    checks.like("memory", memory, "recall", "a nearer.asking.Memory")
 
     def answer(questions: Questions) -> Strategy[Answers]:
         unknown = memory.unknown(questions)
@@ -229,9 +230,7 @@ def renumbered(strategy: Strategy[T], objects: Objects) -> Strategy[T]:
     >>> nearer.run(renumbered(nearer.rank_objects(0, 4), np.array([1, 2, 3, 4])), oracle)
     array([0, 2, 1, 3])
     """
-    table = np.asarray(objects)
-    if table.ndim != 1 or table.dtype.kind not in "iu":
-        raise InvalidInput(f"objects={objects!r:.60}: must be a list of whole numbers")
+    table = checks.objects("objects", objects)
 
     def answer(questions: Questions) -> Strategy[Answers]:
         if len(questions) and questions.max() >= len(table):

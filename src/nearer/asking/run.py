@@ -296,10 +296,10 @@ class _Caller:
             checks.positive("timeout", self._timeout)
         in_threads = workers is not None and workers is not self._executor
         if (self._is_async and workers is not None) or (in_threads and limit is not None):
-            raise InvalidInput(
-                f"workers={workers!r} and max_in_flight={limit}: workers= is for threads, "
-                "max_in_flight= for an async oracle or an executor; give one of them"
+            rule = (
+                "workers= is for threads, max_in_flight= for async oracles and executors: give one"
             )
+            raise InvalidInput(f"workers={workers!r} and max_in_flight={limit}: {rule}")
         if in_threads:
             limit = checks.whole("workers", workers)
         shared = self._is_async or workers is self._executor

@@ -111,11 +111,11 @@ def export(model: str, out: Path, **common: Any) -> None:
     from nearer.judges.chat import ChatJudge
 
     asked = _Run(out, **common)
-    with asked.session(model=model) as session:
+    judge = ChatJudge(model, question=asked.question, key=None, random_state=asked.seed)
+    with asked.session(model=model) as session:  # which a wrong argument must not begin
         if session.done:
             asked.finish(session.result, None)
             return
-        judge = ChatJudge(model, question=asked.question, key=None, random_state=asked.seed)
         number, lines = {name: i for i, name in enumerate(asked.names)}, []
         for row in session.open.tolist():
             shown = judge.option_order.show([asked.names[i] for i in row])

@@ -60,7 +60,7 @@ class _OnDemand(click.Group):
                 warnings.showwarning = say_ours
                 return super().invoke(ctx)
         except NearerError as error:
-            raise Ended(str(error)) from error
+            raise Ended(_as_typed(str(error), ctx)) from error
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "nearer":
                 raise
@@ -82,6 +82,18 @@ class _OnDemand(click.Group):
                 os.dup2(nowhere.fileno(), sys.stdout.fileno())
             remedy = "make room there, or send it elsewhere"
             raise Ended(f"the output cannot be written ({error.strerror}); {remedy}") from error
+
+
+def _as_typed(message: str, ctx: click.Context) -> str:
+    """A message about an argument, by the name of the option that it was given with."""
+    command = ctx.command.get_command(ctx, ctx.invoked_subcommand or "")  # type: ignore[attr-defined]
+    name = message.partition("=")[0]
+    for each in (command, *getattr(command, "commands", {}).values()):
+        for option in each.params:
+            if option.name == name and isinstance(option, click.Option):
+                said = max(option.opts, key=len)
+                return message.replace(f"{name}=", f"{said} ").replace(f" {name}", f" {said}")
+    return message
 
 
 @click.group(cls=_OnDemand, context_settings={"help_option_names": ["-h", "--help"]})

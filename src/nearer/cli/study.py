@@ -142,24 +142,22 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 
 
 @_command()
-@click.option("--dim", type=click.IntRange(1), help="Dimensions; without it, estimated.")
+@click.option("--dim", "n_components", type=click.IntRange(1), help="Dimensions; else estimated.")
 @option("--seed", default=0)
 @_out
 @output.drawing_options
 @json_option
-def embed(
-    study: Path, dim: int | None, seed: int, out: Path | None, as_json: bool, **drawings: Any
-) -> None:
+def embed(study: Path, seed: int, out: Path | None, as_json: bool, **drawings: Any) -> None:
     """Fit positions to the answers and write them as CSV; how good they are is said beside."""
     from nearer.study.exports import positions_csv
     from nearer.study.worker import EVERY_KIND, FEWEST, collected, fit_map, map_figures
 
-    folder = drawings.pop("pictures")
+    folder, d = drawings.pop("pictures"), drawings.pop("n_components")
     output.check_files([study], out=out, **drawings)
     with store.reading(study) as db:
         names = [item["name"] for item in store.stored_items(db)]
         answers, config = collected(db, EVERY_KIND, names=names), store.read_config(db)
-    embedding = fit_map(answers, len(names), dim or config.n_components, seed)
+    embedding = fit_map(answers, len(names), d or config.n_components, seed)
     some = amount(answers.decided, "answer")
     if embedding is None:
         raise InvalidInput(f"{study}: has {some}; a map needs at least {FEWEST}")

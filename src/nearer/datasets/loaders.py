@@ -230,8 +230,8 @@ def load_cities() -> Cities:
 
 
 def _generator(n_objects: int, dimension: int, random_state: Seed) -> np.random.Generator:
-    checks.whole("n_objects", n_objects)
-    checks.whole("dimension", dimension)
+    most = 2**31 // checks.whole("dimension", dimension)
+    checks.whole("n_objects", n_objects, most=most, rule="all numbers must be in memory")
     return checks.generator(random_state)
 
 
@@ -295,6 +295,7 @@ def make_mixture(
     (500, 3)
     """
     rng = _generator(n_objects, dimension, random_state)
+    checks.whole("n_centres", n_centres, most=n_objects, rule="each has some of the points")
     centres = rng.normal(size=(n_centres, dimension))
     around = centres[rng.integers(n_centres, size=n_objects)]
     return np.asarray(around + rng.normal(size=(n_objects, dimension)))
@@ -388,16 +389,13 @@ def load_human(name: str) -> Triplets:
     name
         Which set; ``nearer data`` lists them and says where their files are looked for.
     """
-    data = entry(name, "answers")
+    data = entry(checks.one("name", name, str, "the name of a data set"), "answers")
     options = dict(data.read_options)
     if options.get("objects") != "names" and len(data.files) > 1:
-        options["labels"] = list(_second_file(data).values())
+        table = read_table(find(data)[1])  # the name or the class of each object
+        options["labels"] = list(
+            dict(zip(table.iloc[:, 0], table.iloc[:, 1], strict=True)).values()
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DroppedRows)  # said above
         return read_triplets(find(data)[0], **options)
-
-
-def _second_file(data: Entry) -> dict[str, str]:
-    """The name or the class of each object."""
-    table = read_table(find(data)[1])
-    return dict(zip(table.iloc[:, 0], table.iloc[:, 1], strict=True))

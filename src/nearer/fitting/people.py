@@ -462,9 +462,9 @@ class Pace:
         k, m = trials.wanted[known], trials.n_shown[known]
         table = np.column_stack([np.ones(len(k)), k, m])
         if np.linalg.matrix_rank(table) < 3:
+            rule = "numbers of choices and of objects shown must both vary"
             raise InvalidInput(
-                "the trials are too much alike: their numbers of choices and of objects shown must "
-                "both vary, else pass Pace(start, choice, look)"
+                f"trials too much alike: {rule}, else pass Pace(start, choice, look)"
             )
         seconds = np.minimum(trials.seconds[known], _LONGEST)
         start, choice, look = np.linalg.lstsq(table, seconds, rcond=None)[0].tolist()

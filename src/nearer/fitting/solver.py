@@ -200,14 +200,14 @@ def fit_positions(
     if start is None:
         if rng is None:
             raise InvalidInput("start=None: pass rng, a NumPy Generator, for the random start")
-        X = rng.standard_normal((n, checks.n_components(n_components)))
+        checks.one("rng", rng, np.random.Generator, "a NumPy Generator, such as default_rng(0)")
+        X = rng.standard_normal((n, checks.n_components(n_components, n)))
     else:
-        X = np.array(start, dtype=np.float64)
-        if X.ndim != 2 or len(X) != n or not np.isfinite(X).all():
-            raise InvalidInput(
-                f"start of shape {X.shape}: must be finite numbers of shape ({n}, n_components)"
-            )
-    return passes.fit(as_loss(loss), X, ridge=ridge, max_iter=max_iter, tol=tol, callback=callback)
+        X = checks.array("start", start, (n, "n_components"), "a row for each object").copy()
+    ridge, tol = checks.not_negative("ridge", ridge), checks.not_negative("tol", tol)
+    how: Any = {"ridge": ridge, "max_iter": checks.whole("max_iter", max_iter), "tol": tol}
+    how["callback"] = checks.one("callback", callback, Callable | None, "a function or None")
+    return passes.fit(as_loss(loss), X, **how)
 
 
 def violated(X: Floats, triplets: NDArray[np.integer]) -> NDArray[np.bool_]:
@@ -316,14 +316,12 @@ class Loss:
             raise InvalidInput(f"loss={self.name!r}: must be one of {', '.join(sorted(LOSSES))}")
         kind, default, low, high = LOSSES[self.name]
         if self.shape is not None and default is None:
-            raise InvalidInput(
-                f"shape={self.shape}: the loss {self.name!r} has no shape; leave it out"
-            )
+            rule = f"the loss {self.name!r} has no shape; leave it out"
+            raise InvalidInput(f"shape={self.shape}: {rule}")
         shape = default if self.shape is None else self.shape
         if shape is not None and not low <= shape < high:
-            raise InvalidInput(
-                f"shape={shape}: the loss {self.name!r} needs a number from {low} to below {high}"
-            )
+            rule = f"the loss {self.name!r} needs a number from {low} to below {high}"
+            raise InvalidInput(f"shape={shape}: {rule}")
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "number", 0.0 if shape is None else float(shape))
 
@@ -361,7 +359,8 @@ LOSSES: dict[str, tuple[int, float | None, float, float]] = {
 
 def as_loss(loss: str | Loss) -> Loss:
     """Return a loss by name or as it is."""
-    return Loss(loss) if isinstance(loss, str) else loss
+    rule = "the name of a loss, or an object with a method sums(X, triplets, weights)"
+    return Loss(loss) if isinstance(loss, str) else checks.like("loss", loss, "sums", rule)
 
 
 # --- devices -------------------------------------------------------------------------------------

@@ -192,9 +192,9 @@ def from_similarity(
     >>> oracle(np.array([[0, 1, 2], [3, 0, 6]]))
     [True, None]
     """
-    checks.oracle(f)
-    if not tie >= 0:
-        raise InvalidInput(f"tie={tie!r}: must be a number from 0, in the units of the similarity")
+    rule = "a function of m things and m others; for a matrix nearer.DistanceOracle(distances)"
+    checks.one("f", f, Callable, rule)
+    checks.not_negative("tie", tie)
 
     def oracle(questions: Any) -> list[bool | None]:
         columns = zip(*questions, strict=True)

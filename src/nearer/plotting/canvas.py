@@ -105,7 +105,7 @@ def save(drawn: Axes | Figure | InteractiveMap, path: str | os.PathLike[str]) ->
     what, kinds = ("a drawing", [*_METADATA]) if page is None else ("a map to explore", ["html"])
     if page is None and not isinstance(drawn, Axes | Figure):
         rule = "is no picture; give the axes or figure that were drawn on, or a map to explore"
-        raise InvalidInput(f"{repr(drawn)[:60]}: {rule}")
+        raise InvalidInput(f"{checks.shown(drawn)}: {rule}")
     kind = content_suffix(path).removeprefix(".")
     if kind not in kinds:
         allowed = " or ".join(f".{known}" for known in kinds)
@@ -195,7 +195,7 @@ def read_inputs(
             _check_length(n, name, values)
     regions = None
     if covariances is not None:
-        known = _read_covariances(covariances, n, d)
+        known = checks.array("covariances", covariances, (n, d, d), "a matrix for each object")
         regions = np.einsum("di,ndk,kj->nij", directions, known, directions)
     colours, classes = (None, None) if colour is None else _read_colours(colour)
     names = None if labels is None else list(map(str, labels))
@@ -208,21 +208,9 @@ def _check_length(n: int, name: str, values: Any) -> None:
     # an array without dimensions has no length
     if not is_list or getattr(values, "shape", None) == ():
         rule = f"must be a list, one for each of the {n} objects in their order"
-        raise InvalidInput(f"{name}={repr(values)[:60]}: {rule}")
+        raise InvalidInput(f"{name}={checks.shown(values)}: {rule}")
     if (length := len(values)) != n:
         raise InvalidInput(f"{name}: {length} for {n} objects; there must be one for each")
-
-
-def _read_covariances(covariances: Any, n: int, d: int) -> Floats:
-    """A matrix of finite numbers for each object."""
-    try:
-        values = np.asarray(covariances, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty(0)
-    if values.shape != (n, d, d) or not np.isfinite(values).all():
-        rule = f"must be ({n}, {d}, {d}) finite numbers, a matrix for each object; None draws none"
-        raise InvalidInput(f"covariances={' '.join(repr(covariances).split())[:60]}: {rule}")
-    return values
 
 
 def _read_colours(colour: Any) -> tuple[Floats, list[str] | None]:
@@ -242,7 +230,7 @@ def _read_colours(colour: Any) -> tuple[Floats, list[str] | None]:
     except (TypeError, OverflowError) as error:
         rule = "must be a class or a number for each object, and no lists within the list"
         remedy = "rescale numbers that are too large"
-        raise InvalidInput(f"colour={repr(colour)[:60]}: {rule}; {remedy}") from error
+        raise InvalidInput(f"colour={checks.shown(colour)}: {rule}; {remedy}") from error
     classes = [str(name) if str(name).strip() else "(empty)" for name in names]
     return np.where(number < 0, np.nan, number), classes
 
@@ -251,9 +239,8 @@ def read_thumbnail(file: str | os.PathLike[str], size: float) -> Image.Image:
     """A picture, upright, sharp enough to be shown at a size in points or pixels of a page."""
     pixels = max(1, round(4 * size))  # four to each: fine screens have two or three
     remedy = "give the path of an image file, or None for an object that has none"
-    if not isinstance(file, str | os.PathLike):
-        raise InvalidInput(f"pictures: {repr(file)[:60]} is no path; {remedy}")
-    with one_message(Path(file), "a picture", remedy), Image.open(Path(file)) as picture:
+    path = Path(checks.one("pictures", file, str | os.PathLike, f"paths: {remedy}"))
+    with one_message(path, "a picture", remedy), Image.open(path) as picture:
         picture.draft("RGB", (2 * pixels, 2 * pixels))  # a large photograph is read coarsely
         small = ImageOps.exif_transpose(picture).convert("RGBA")
     small.thumbnail((pixels, pixels))

@@ -96,7 +96,7 @@ def plot_positions(
     (39 % of the spread) 3
     """
     # the pairs of five directions are ten small maps; more are too small to read
-    most = 5 if ax is None else 2
+    most, title = 5 if ax is None else 2, checks.title(title)
     shown = canvas.read_inputs(positions, labels, covariances, pictures, colour, most)
     written = canvas.drawable([*(shown.labels or []), *(shown.classes or []), title or ""])
     shown = replace(
@@ -339,7 +339,7 @@ class _Raster:
         shape = (np.ceil(size) + 1).astype(np.int64)
         taken = np.zeros(shape, dtype=np.bool_)
         taken[tuple(np.clip(page.astype(np.int64), 0, shape - 1).T)] = True
-        self._taken = maximum_filter(taken, size=2 * int(half) + 1)
+        self._taken = maximum_filter(taken, size=2 * min(int(half), int(shape.max())) + 1)
 
     def find(
         self, middle: Floats, clear: float, extent: Floats, sides: NDArray[np.int64]
@@ -447,7 +447,7 @@ def explore_positions(
     }
     text = json_text(data, separators=(",", ":")).replace("<", "\\u003c")
     page = files("nearer.plotting").joinpath("explore.html").read_text(encoding="utf-8")
-    parts = {"title": escape("Map of the objects" if title is None else title), "data": text}
+    parts = {"title": escape(checks.title(title) or "Map of the objects"), "data": text}
     return InteractiveMap(re.sub(r"{{(title|data)}}", lambda mark: parts[mark[1]], page))
 
 

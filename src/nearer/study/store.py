@@ -30,7 +30,7 @@ import numpy as np
 
 import nearer
 from nearer.errors import InvalidInput
-from nearer.files import lock_file, one_message
+from nearer.files import cannot_be_written, lock_file, one_message
 from nearer.questions import share_interval
 from nearer.study.board import Board, Ledger, OwnQuestion, Refusal, StoreTrouble, read_rows
 from nearer.study.config import Config
@@ -130,7 +130,7 @@ def _drafted(path: Path) -> Iterator[Path]:
         yield draft
         draft.replace(path)
     except (OSError, sqlite3.Error) as error:
-        raise InvalidInput(f"{path}: cannot be written: {error}") from error
+        raise cannot_be_written(path, error) from error
     finally:
         for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
             left.unlink(missing_ok=True)

@@ -238,7 +238,7 @@ def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]
             known[part] = column
         form = _form_of(known, options.kind)
     if form is None:
-        there = ", ".join(table.header[:12]) or f"{table.width} without a known header"
+        there = ", ".join(table.header[:12]) or f"1 to {table.width} without a known header"
         rule = "needed are head + near + far or another form, apart by commas, tabs or semicolons"
         remedy = f"name the columns: {_suggested(table, options.kind)}"
         raise InvalidInput(f"{table.name}: columns {there} make no answer; {rule}; {remedy}")

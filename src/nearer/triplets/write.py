@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.files import content_suffix, table_text, write_bytes
-from nearer.trials import Trials, Triplets
+from nearer.trials import A_TRIALS, Trials, Triplets
 from nearer.triplets.read import distinct_labels
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": " "}
@@ -137,7 +137,7 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
     [[0, 3, 1], [0, 3, 2]]
     """
     checks.one_of("form", form, ("auto", *_FORMS))
-    checks.one("trials", trials, Trials, "a nearer.Trials, such as nearer.read_trials returns")
+    checks.one("trials", trials, Trials, A_TRIALS)
     suffix = content_suffix(path)
     name = _OF_SUFFIX.get(suffix, "") if form == "auto" else form
     suffixes, takes, content = _FORMS.get(name, ((), set(), _screens))
