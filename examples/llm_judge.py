@@ -1,9 +1,9 @@
-"""A map of animals from what a language model says about them.
+"""A map of animals from the answers of a language model.
 
-    python examples/llm_judge.py --stub                        a local stand-in, no key, no cost
+    python examples/llm_judge.py --stub                        a simulated model, no key, no cost
     OPENAI_API_KEY=… python examples/llm_judge.py --model gpt-4o-mini --max-cost 1
 
-Every answer is kept in the journal: stop it at any time, the same command goes on.
+Every answer is stored in the journal: stop it at any time, and repeat the command to continue.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from stub_server import StubServer
 import nearer
 from nearer.judges import ChatJudge
 
-# how large and how tame, as the stand-in sees it; a real model knows for itself
+# how large and how tame, for the simulated model
 ANIMALS = {
     "ant": (0.0, 0.2), "bee": (0.1, 0.5), "beetle": (0.2, 0.1), "mouse": (1.0, 0.7),
     "rat": (1.2, 0.6), "squirrel": (1.3, 0.3), "rabbit": (1.8, 1.3), "cat": (2.0, 1.9),
@@ -29,7 +29,7 @@ ANIMALS = {
 def main(arguments: list[str] | None = None) -> None:
     """Ask, place, say what it cost."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--stub", action="store_true", help="ask a local stand-in")
+    parser.add_argument("--stub", action="store_true", help="ask a simulated model")
     parser.add_argument("--model", default="gpt-4o-mini")
     parser.add_argument("--endpoint", default="https://api.openai.com/v1")
     parser.add_argument("--budget", type=int, default=600, help="questions")

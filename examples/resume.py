@@ -1,9 +1,9 @@
-"""Stop at any time, go on, pay for nothing twice.
+"""Stop at any time, continue, pay for no answer twice.
 
     python examples/resume.py
 
-The oracle here goes away twice, as an API does whose quota is used up. The same call is made again
-each time, and the result is that of a run without interruptions.
+The oracle here fails twice, like an API whose quota is used up. The same call is repeated each
+time, and the result is that of a run without interruptions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import nearer
 
 
 class QuotaUsedUp(Exception):
-    """What some API raises in the middle of a run."""
+    """An error that an API may raise in the middle of a run."""
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
                 )
                 break
             except QuotaUsedUp:
-                print(f"stopped after {paid} answers; {len(nearer.load_journal(journal))} are kept")
+                print(f"stopped after {paid} answers; {len(nearer.load_journal(journal))} stored")
                 quota = 300
     whole = nearer.embed(exact, 30, random_state=0, progress=False)
     same = np.array_equal(embedding.positions, whole.positions)

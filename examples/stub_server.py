@@ -1,7 +1,7 @@
-"""A stand-in for a language model: a local server that answers as one would, faults included.
+"""A simulated language model: a local server that answers as one would, with faults.
 
-It knows where its objects are and reads the questions that `ChatJudge` writes. Everything that goes
-wrong with a real endpoint can be had at a rate: it is busy (429), broken (500), hangs, talks
+It knows where its objects are and reads the questions that `ChatJudge` writes. It can have the
+faults of a real endpoint, each at a rate: it is busy (429), broken (500), hangs, talks
 instead of answering, prefers the option shown first, or does not look.
 """
 
@@ -36,14 +36,14 @@ class StubServer:
     latency
         Seconds before a reply.
     busy, broken, hang, chatter
-        Shares of calls that are met by 429, by 500, by no reply within 30 seconds, and by words
-        in the place of a letter.
+        Shares of calls answered by 429, by 500, by no reply within 30 seconds, and by words
+        instead of a letter.
     bias
         Share of questions for which the option shown first is named without looking.
     lapse
         Share of questions answered by a fair coin.
     key
-        What the endpoint wants as a key; None: nothing.
+        The key that the endpoint demands; None: no key.
     random_state
         Seed of the faults.
 
@@ -52,9 +52,9 @@ class StubServer:
     url
         The address to give to `ChatJudge`.
     n_calls, n_questions, most_at_once
-        What it was asked, and how many calls it has answered at the same time.
+        The calls, the questions, and the most calls answered at the same time.
     log
-        Every question it was put, as it was put, in the order they came.
+        Every question, in the order of arrival.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class StubServer:
         self._server.server_close()
 
     def reply(self, body: Any, authorization: str | None) -> tuple[int, dict[str, Any]]:
-        """What a call is met with: a status and a body."""
+        """The reply to a call: a status and a body."""
         with self._lock:
             self.n_calls += 1
             self._now += 1
@@ -154,7 +154,7 @@ class StubServer:
         return {"choices": [choice], "usage": usage}
 
     def _chance(self, question: str) -> float:
-        """How likely the first option is to be named."""
+        """The probability that the first option is named."""
         head_line = question.split("\n")[0 if question.split("\n", maxsplit=1)[0] else 1]
         shown = dict(_OPTION.findall(question))
         head = next(name for name in self._by_length if name in head_line)
@@ -170,7 +170,7 @@ class _Server(ThreadingHTTPServer):
     stub: StubServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Whoever asked has gone, perhaps killed: nobody is left to be told."""
+        """The client has disconnected, so that no reply is possible."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -191,7 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("content-length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
-        except ConnectionError:  # whoever asked has gone
+        except ConnectionError:  # the client has disconnected
             self.close_connection = True
 
     def log_message(self, *_: object) -> None:

@@ -48,7 +48,7 @@ def test_interrupted_anywhere_it_goes_on_from_there(small, tmp_path, flip):
         point = Checkpoint(file, stop)
         assert point.take_up(kept, goal) == (attempt > 0)
         try:
-            found = fit_many(kept, goal, np.random.default_rng(attempt), kept=point)
+            found = fit_many(kept, goal, np.random.default_rng(attempt), checkpoint=point)
             break
         except Stop:
             stages = {text.split(":")[0] for text in said}
@@ -71,7 +71,7 @@ def test_a_checkpoint_of_another_fit_is_left_alone(small, tmp_path):
     goal = Goal("soe", 2, 5, 3, 1e-7)
     first = Checkpoint(file)
     first.take_up(kept, goal)
-    fit_many(kept, goal, np.random.default_rng(0), kept=first)
+    fit_many(kept, goal, np.random.default_rng(0), checkpoint=first)
     assert Checkpoint(file).take_up(kept, goal)
     assert not Checkpoint(file).take_up(kept, Goal("soe", 3, 5, 3, 1e-7))
     assert not Checkpoint(file).take_up(store(as_source(triplets(seed=1))), goal)
@@ -83,7 +83,7 @@ def test_a_checkpoint_of_another_fit_is_left_alone(small, tmp_path):
     for damaged in (b"no", whole[:-100], flipped, unknown):
         file.write_bytes(damaged)
         with pytest.raises(
-            InvalidInput, match=r"is not a NumPy file .*; remove it to begin anew"
+            InvalidInput, match=r"is not a NumPy file .*; remove it to begin again"
         ) as said:
             Checkpoint(file).take_up(kept, goal)
         assert "pickle" not in str(said.value)
@@ -162,7 +162,7 @@ def test_ctrl_c_leaves_a_checkpoint_and_the_same_command_goes_on(tmp_path):
     arguments[-1] = "1e-4"
     again = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
-    assert "going on from out/fit/interrupted.npz" in again.stderr
+    assert "continuing from out/fit/interrupted.npz" in again.stderr
     assert json.loads(again.stdout)["method"] == "noisy"
     assert not (tmp_path / "out/fit/interrupted.npz").exists()
 
@@ -187,7 +187,7 @@ def test_ctrl_c_within_compiled_code_leaves_a_checkpoint_too(small, call, tmp_pa
     assert "in out/fit/interrupted.npz; repeat the command" in stopped.stderr
     again = call(*arguments)
     assert again.exit_code == 0, again.output
-    assert "going on from out/fit/interrupted.npz" in again.stderr
+    assert "continuing from out/fit/interrupted.npz" in again.stderr
 
 
 def test_several_processes_need_a_file_that_they_can_share(call, tmp_path, monkeypatch):

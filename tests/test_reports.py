@@ -108,7 +108,7 @@ def test_the_curve_that_was_fitted_is_the_one_described(people):
     for tail, lapses, cited in ((0.0, True, False), (1.0, False, True)):
         posterior = replace(fit, noise=replace(fit.noise, tail=tail))
         found = replace(people, details={**people.details, "posterior": posterior})
-        assert ("but for a share of lapses" in methods_text(found)) is lapses
+        assert ("except for a share of lapses" in methods_text(found)) is lapses
         assert ("Student's t (van der Maaten and Weinberger, 2012)" in methods_text(found)) is cited
         assert any(r.startswith("van der Maaten") for r in references(found)) is cited
 
@@ -237,7 +237,7 @@ def test_a_saved_map_reports_what_was_left_out(tmp_path):
 
 def test_methods_say_what_was_done(people, exact, asked, tmp_path):
     drawn = nearer.fit(answers(0.1, m=600), n_components=2, bootstrap=3, random_state=0)
-    assert "answers drawn again" in methods_text(drawn)
+    assert "resampled answers" in methods_text(drawn)
     few = nearer.fit([[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 1, 2], [0, 2, 1]], random_state=0)
     assert few.held_out is None
     assert "eld-out" not in methods_text(few)
@@ -246,12 +246,12 @@ def test_methods_say_what_was_done(people, exact, asked, tmp_path):
     assert "sensitivity" not in methods_text(obeyed)
     page = words(written(obeyed, tmp_path))
     assert "No participant was excluded." in page
-    assert "nothing can be said of others" in page
+    assert "Too few people answered for statements about others" in page
     assert "given the others" not in page
     page = words(written(asked, tmp_path))
     assert "No question was asked twice" not in page
     assert "answers were predicted by fits that had not seen them" in page
-    assert "expected to tell most about the positions" in page
+    assert "expected to carry most information about the positions" in page
     assert "without lapses" in page
     assert "nearer.embed(oracle, 30, noise=0, random_state=0)" in page
     assert "of the answers contradict the positions" in page
@@ -331,7 +331,7 @@ def test_people_are_listed_by_how_far_they_agree(people, tmp_path):
     ("method", "said", "cited"),
     [
         (nearer.algorithms.basis_soe, "soft ordinal embedding", "Terada"),
-        (basis_embedding, "axes that rankings of the objects show", "Anderton"),
+        (basis_embedding, "axes found from rankings of the objects", "Anderton"),
         (nearer.algorithms.rand_soe, "drawn at random", "Terada"),
         (nearer.algorithms.crowd_kernel, "the crowd kernel's likelihood", "Tamuz"),
         (nearer.adaptive, "the posterior mode", "nearer"),

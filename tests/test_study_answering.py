@@ -108,7 +108,7 @@ def test_the_last_question_can_be_answered_again(browser, tmp_path):
         page.click("#undo")
         wait_for_question(page, 1)
         assert page.inner_text("#left") == left
-        assert "takes the place" in page.inner_text("#feedback")
+        assert "replaces the old" in page.inner_text("#feedback")
         assert not page.is_visible("#undo")
         choose(page, "desk", "right")
         wait_for_question(page, 2)

@@ -96,7 +96,7 @@ def test_a_participant_from_consent_to_the_code(browser, server, size):
     page.context.set_offline(True)
     choose(page, size, "left")
     page.wait_for_selector("#waiting:not([hidden])")
-    assert "kept on this device" in page.inner_text("#waiting")
+    assert "stored on this device" in page.inner_text("#waiting")
     page.context.set_offline(False)
     page.wait_for_selector("#waiting", state="hidden")
     page.faults.clear()  # the browser reports the lost connection as an error, rightly

@@ -250,7 +250,7 @@ def test_a_damaged_study_is_one_message(answered, damage):
         result = run(command[0], answered, *command[1:])
         if result.exit_code != 0:
             assert result.exit_code == 2, result.output
-            assert "go on from a backup" in result.output
+            assert "continue from a backup" in result.output
     assert result.exit_code == 2
 
 

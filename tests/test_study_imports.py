@@ -255,7 +255,7 @@ def test_what_is_left_out_is_named(tmp_path):
         ({"catch_share": 0.9}, "catch_share=0.9: must be at most 0.5"),
         ({"catch_share": 0.5, "repeat_share": 0.5}, "shares must leave 0.2"),
         ({"method": "magic"}, "must be one of 'informative' or 'random'"),
-        ({"scope": "person", "votes": "3"}, "must be 1 where scope is person"),
+        ({"scope": "person", "votes": "3"}, "must be 1 if scope is person"),
         ({"completion_redirect": "javascript:alert(1)"}, "must be an http"),
         ({"n_components": 0}, "must be at least 1"),
     ],

@@ -2,13 +2,13 @@
 Colours
 =======
 
-Colours made the first maps of this kind: asked which of two is more like a third, people draw the
-colour circle, which no answer mentions.
+Among the first maps of this kind were maps of colours. People say only which of two colours is more
+like a third, and the map is the colour circle.
 """
 
 # %%
 # Forty colours of many hues. The people here are simulated: they see distances in CIE L*a*b*, in
-# which equal steps look about equal, and doubt near ties.
+# which equal steps look about equal, and are uncertain near ties.
 
 import colorsys
 
@@ -34,14 +34,13 @@ def lab(rgb):
 people = nearer.asking.PsychometricOracle(lab(rgb), scale=6.0, random_state=0)
 
 # %%
-# Questions are chosen by what they would teach, and end when the map is good enough, or at the
-# budget.
+# The most informative questions are asked, until the map is good enough or the budget is spent.
 
 embedding = nearer.run(nearer.adaptive(40, budget=2500, random_state=0), people)
 print(f"{embedding.n_comparisons} answers, {embedding.dimension} dimensions")
 
 # %%
-# The circle closes although no answer mentions it: red lies beside purple.
+# The circle closes, although no answer mentions it: red is beside purple.
 
 X = embedding.positions
 _, _, directions = np.linalg.svd(X - X.mean(0), full_matrices=False)

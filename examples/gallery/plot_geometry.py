@@ -2,14 +2,13 @@
 The geometry of rankings
 ========================
 
-What do rankings from a few heads tell about space? Three notions carry the paper's algorithm:
-*above*, the *lens* and the *hull estimate*. Out of them come axes, and out of the axes the
+What do rankings from a few heads show about space? The paper's algorithm has three notions,
+*above*, the *lens* and the *hull estimate*. From them it derives axes, and from the axes the
 dimension.
 """
 
 # %%
-# Four hundred points in a disc. All that is known is how two heads rank them: who is nearer, who
-# is farther, no distance.
+# Four hundred points in a disc. All that is known is how two heads rank them by distance.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,10 +26,10 @@ strategy = nearer.asking.together(
 rankings = np.array(nearer.run(strategy, oracle))
 
 # %%
-# An object is **above** another if both heads are farther from it. The **lens** of an object
-# holds all objects that it is above: the part that the discs around both heads, through the object,
-# have in common. The **hull estimate** is the set of objects that are above no other object: a
-# chain from head to head, near the line between them.
+# An object is **above** another if both heads are farther from it. The **lens** of an object holds
+# all objects that it is above: the intersection of the discs around both heads, with the object on
+# their edges. The **hull estimate** is the set of objects that are above no other object: a chain
+# from head to head, near the line between them.
 
 apex = int(np.argmin(np.abs(X - [0.05, 0.55]).sum(axis=1)))
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.8))
@@ -51,10 +50,10 @@ chain = chain[np.argsort(rankings[0, chain])]
 _ = right.plot(*X[chain].T, color="#2e6f9e", lw=1, alpha=0.6)
 
 # %%
-# That chain is an **axis**. `nearer.choose_basis` finds one after the other: the next endpoint is
-# who is above most of the hull estimate of all endpoints so far, and it ends where that endpoint
-# is not affinely independent of the others. The number of axes is the paper's estimate of the
-# dimension.
+# That chain is an **axis**. `nearer.choose_basis` finds one after the other. The next endpoint is
+# the object above most of the hull estimate of all endpoints so far; the search ends when that
+# endpoint is not affinely independent of the others. The number of axes is the paper's estimate of
+# the dimension.
 
 basis = nearer.run(nearer.choose_basis(400, random_state=0), oracle)
 print(f"{len(basis.axes)} axes from {basis.n_comparisons} comparisons")

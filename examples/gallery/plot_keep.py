@@ -2,12 +2,12 @@
 Keep a map, and use it elsewhere
 ================================
 
-A map is saved to one file without pickles, goes to pandas and SciPy, and becomes a dissimilarity
-matrix for RSA tools. What is uncertain about it goes along.
+A map can be saved to one file without pickles, used in pandas and SciPy, and converted to a
+dissimilarity matrix for RSA tools, always with its uncertainty.
 """
 
 # %%
-# Thirty objects of three kinds, and answers of which some are wrong.
+# Thirty objects of three kinds; some answers are wrong.
 
 import tempfile
 from pathlib import Path
@@ -28,7 +28,7 @@ embedding = nearer.run(nearer.adaptive(30, budget=1500, random_state=0), people)
 embedding
 
 # %%
-# Saved and loaded, it is the same to the last bit.
+# The loaded map is the same to the last bit.
 
 file = Path(tempfile.mkdtemp()) / "map.nearer.npz"
 embedding.save(file)
@@ -37,13 +37,13 @@ same = np.array_equal(again.positions, embedding.positions)
 print(f"{file.stat().st_size / 1024:.0f} KiB; the same positions: {same}")
 
 # %%
-# A frame has names, positions and how sure they are.
+# A frame has names, positions and standard deviations.
 
 again.to_frame().head().round(2)
 
 # %%
-# ``distances()`` has SciPy's order, so a tree is one line away; ``to_rdm()`` has what RSA
-# toolboxes load: descriptors and dissimilarities.
+# ``distances()`` has SciPy's order, so that a tree takes one line; ``to_rdm()`` returns descriptors
+# and dissimilarities for RSA toolboxes.
 
 print({key: np.shape(value) for key, value in again.to_rdm().items()})
 figure, (left, right) = plt.subplots(1, 2, figsize=(9.5, 4.6), width_ratios=[1, 1.3])
@@ -58,8 +58,8 @@ right.set(yticks=[], title="average linkage")
 right.spines[["top", "right", "left"]].set_visible(False)
 
 # %%
-# Of any figure that is computed from a map, draws give an interval. How far are fruits from
-# tools, beside animals?
+# Draws give an interval for any figure that is computed from a map. How far are fruits from
+# tools, compared with animals?
 
 means = [[draw[kinds == kind].mean(axis=0) for kind in ("tool", "fruit", "animal")]
          for draw in again.draws(200, random_state=0)]  # fmt: skip

@@ -2,14 +2,13 @@
 A language model as the judge
 =============================
 
-`nearer.judges.ChatJudge` puts questions to any endpoint that speaks as OpenAI's does. Here a
-stand-in answers on this machine, slowly, absent-mindedly and with a liking for the first option,
-so that the example costs nothing; with a key and a model's name the same lines ask a real one.
+`nearer.judges.ChatJudge` asks any endpoint with OpenAI's protocol. Here a simulated model answers
+on this machine, slowly, with lapses and a preference for the first option, so that the example
+costs nothing; with a key and a model's name the same code asks a real model.
 """
 
 # %%
-# What the stand-in has in mind: how large an animal is, and how tame. A real model knows for
-# itself.
+# The simulated model compares how large and how tame an animal is.
 
 import nearer
 from examples.stub_server import StubServer
@@ -24,8 +23,8 @@ ANIMALS = {
 
 # %%
 # Sixteen calls are under way at a time. `budget` and `max_cost` end the run, whichever comes
-# first; with ``journal="animals.db"`` it could be stopped at any time and would pay for nothing
-# twice.
+# first; with ``journal="animals.db"`` it could be stopped at any time, and no answer would be
+# paid for twice.
 
 with StubServer(ANIMALS, lapse=0.05, bias=0.05) as server:
     judge = ChatJudge(
@@ -42,7 +41,7 @@ with StubServer(ANIMALS, lapse=0.05, bias=0.05) as server:
 print(judge.report())
 
 # %%
-# Which option stands first is drawn for every question, so a liking for the first adds noise and
-# no tilt.
+# The order of options is random for every question, so that a preference for the first adds noise,
+# not bias.
 
 embedding.plot()

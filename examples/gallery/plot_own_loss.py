@@ -7,8 +7,8 @@ small differences, and the loss does not ask for differences below that threshol
 """
 
 # %%
-# The loss of a triplet is the square of what is missing to a margin: far should be farther from the
-# head than near by `margin`. Within twice that margin nothing more is gained.
+# Far should be farther from the head than near by `margin`. The loss of a triplet is the square of
+# what is missing.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -3,13 +3,13 @@ Writing your own strategy
 =========================
 
 An algorithm never asks: it yields questions and is sent answers. So the same dozen lines run
-against a formula, a noisy crowd or people who reply days apart, with a budget, a memory and a
-journal that they know nothing of.
+with a formula, a noisy crowd or people who reply days apart; a budget, a memory and a journal can
+be added from outside.
 """
 
 # %%
-# A *medoid* is the object that is nearest to the others on the whole. This strategy finds it by
-# rounds: in each, random heads compare pairs of candidates, and the worse half goes.
+# A *medoid* is the object with the smallest sum of distances to the others. This strategy finds it
+# in rounds: in each, random heads compare pairs of candidates, and the worse half is removed.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -49,7 +49,7 @@ middle, rounds = nearer.run(
 print(f"{record.n_comparisons} comparisons in {record.n_rounds} rounds")
 
 # %%
-# Whoever is left after a round is drawn darker.
+# Objects that remain after more rounds are drawn darker.
 
 figure, ax = plt.subplots(figsize=(7, 5))
 for step, left in enumerate(rounds[::2]):
@@ -61,8 +61,8 @@ ax.set(xticks=[], yticks=[], aspect="equal")
 ax.legend(frameon=False)
 
 # %%
-# The same strategy can wait for its answers: a `nearer.asking.Session` keeps its questions open and
-# takes answers in any order, tomorrow if need be.
+# The same strategy can wait for its answers: a `nearer.asking.Session` holds the open questions and
+# takes answers in any order, even days later.
 
 session = nearer.asking.Session(find_middle(12, heads=5, random_state=1))
 while not session.done:

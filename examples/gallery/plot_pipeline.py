@@ -25,8 +25,8 @@ questions = np.array([rng.choice(50, 3, replace=False) for _ in range(4000)])
 y = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.125, random_state=0)(questions)
 
 # %%
-# Which loss suits these answers? Five folds say how many of the answers held out are predicted;
-# one answer of eight is wrong, so .875 is the most that can be.
+# Which loss suits these answers? Five folds show how many held-out answers are predicted. One
+# answer of eight is wrong, so that .875 is the most that can be reached.
 
 models = {"SOE": nearer.SOE, "STE": nearer.STE, "TSTE": nearer.TSTE, "CKL": nearer.CKL,
           "GNMDS": nearer.GNMDS, "OrdinalEmbedding": nearer.OrdinalEmbedding}  # fmt: skip
@@ -45,7 +45,7 @@ ax.set(xlabel="accuracy on answers held out")
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# In a pipeline the positions are what the next step sees.
+# In a pipeline the next step gets the positions.
 
 pipeline = make_pipeline(
     nearer.OrdinalEmbedding(2, n_objects=50, random_state=0),

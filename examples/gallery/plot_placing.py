@@ -2,12 +2,12 @@
 Placing new objects
 ===================
 
-The map is there, and something new comes in. It is compared with what has a place already;
-nothing that was paid for is paid again, and nothing on the map moves.
+New objects are added to a map by comparing them with objects on it. No question is asked again, and
+no object on the map moves.
 """
 
 # %%
-# A map of 200 objects first. The last forty are new: the embedding has never heard of them.
+# A map of 200 objects first. The last forty are new: no question was about them.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,14 +19,14 @@ oracle = nearer.PointOracle(X)
 known = nearer.embed(oracle, 200, random_state=0)
 
 # %%
-# Each new object is searched for among the chains of the map's heads.
+# Each new object is compared with objects of the map until its position is as certain as theirs.
 
 placed = known.place(oracle, np.arange(200, 240))
 print(f"the map: {known.n_comparisons / 200:.0f} comparisons an object")
 print(f"placing: {placed.n_comparisons / 40:.0f} comparisons an object")
 
 # %%
-# Laid over the truth, the new ones are where they belong.
+# Aligned with the truth, the new objects are where they should be.
 
 both = np.vstack([known.positions, placed.positions])
 laid = nearer.metrics.procrustes(X, both).aligned

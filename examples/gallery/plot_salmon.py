@@ -3,13 +3,13 @@ From a Salmon file to a figure for a paper
 ==========================================
 
 Salmon collects comparisons on the web and lets you download a table of responses. Here is the way
-from that table to a figure: read, look at the people, leave out who guessed, fit, draw, save as
-vector graphics.
+from that table to a figure: read it, look at the people, leave out those who guessed, fit, draw,
+and save as vector graphics.
 """
 
 # %%
 # No table of a real study is shipped, so we make one with Salmon's columns: 24 faces that differ
-# in how glad and how awake they look, and 20 people, of whom two only press buttons.
+# in how glad and how awake they look, and 20 people, two of whom press buttons at random.
 
 import csv
 import tempfile
@@ -40,22 +40,22 @@ with file.open("w", newline="") as stream:
         table.writerow([names[head], names[near], names[far], f"P{who + 1:02d}"])
 
 # %%
-# Reading says what is in the file.
+# The report shows what is in the file.
 
 responses = nearer.read_triplets(file)
 print(responses.report)
 
 # %%
-# The first fit rates the people, each by answers that they did not influence. Two of them agree
-# with the others as often as a coin does.
+# The first fit rates each person by held-out answers. Two people agree with the others as often as
+# a coin does.
 
 first = nearer.fit(responses, random_state=0)
 columns = ["id", "agreement", "low", "high", "flag"]
 print(first.people.sort_values("agreement")[columns].head(4).round(2).to_string(index=False))
 
 # %%
-# The fit takes them for people of little sensitivity, so the two have done little harm. For a
-# paper it is plainer to leave them out, and to say so.
+# Their estimated sensitivity is small, so that they have little influence. For a paper it is
+# simpler to leave them out, and to say so.
 
 guessed = set(first.people.query("high < 0.6")["id"])
 table = pd.read_csv(file)
@@ -65,8 +65,8 @@ print(f"left out: {', '.join(sorted(guessed))}; {len(kept)} of {len(table)} answ
 print(f"{embedding.dimension} dimensions, held-out accuracy {embedding.held_out.accuracy:.1%}")
 
 # %%
-# The map says on its axes how much of the spread they carry, and an ellipse is where an object is
-# 95 times in 100. The same figure goes into the paper as vector graphics.
+# The axes are labelled with the share of the variance along each, and an ellipse has 95 % of the
+# probability of a position. The same figure goes into the paper as vector graphics.
 
 colour = [name.split()[0].rstrip(",") for name in embedding.names]
 ax = embedding.plot(colour=colour)

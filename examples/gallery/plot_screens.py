@@ -3,11 +3,11 @@ Screens: choose k of m
 ======================
 
 In the time of two comparisons people can look at eight things and choose the two that are most
-like a given one. Which is the better way to spend ten minutes of theirs?
+like a given one. Which is the better use of ten minutes of their time?
 """
 
 # %%
-# `nearer.Pace` knows how long screens take, from 9,904 that were recorded. Each task gets ten
+# `nearer.Pace` estimates how long screens take, from 9,904 recorded ones. Each task gets ten
 # minutes of the same simulated people.
 
 import matplotlib.pyplot as plt
@@ -33,7 +33,7 @@ for task in ("1 of 2", "1 of 4", "2 of 8"):
         taus[task].append(nearer.metrics.mean_kendall_tau(X, embedding.positions))
 
 # %%
-# Fewer screens, better maps: each of them says more. Dots are two studies each.
+# Fewer screens give better maps, since each answer carries more information. A dot is a study.
 
 figure, ax = plt.subplots(figsize=(7, 3.6))
 for row, values in enumerate(taus.values()):

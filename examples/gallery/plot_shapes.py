@@ -34,7 +34,7 @@ for number, (depth, hue) in enumerate(look):
     plt.close(figure)
 
 # %%
-# Simulated people choose the odd one out of three, 1,500 times. ``query`` is −1: there is none.
+# Simulated people choose the odd one out of three, 1,500 times. ``query`` is −1 for no query.
 
 rng = np.random.default_rng(0)
 shown = np.array([rng.choice(25, 3, replace=False) for _ in range(1500)])

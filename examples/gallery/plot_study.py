@@ -2,12 +2,12 @@
 A study simulated, end to end
 =============================
 
-Before people are asked, the whole study can be tried out: its settings, simulated people who come,
-answer and go, the map at the end. How many answers will it take?
+Before people are asked, the whole study can be simulated, with its settings and its map. How many
+answers will it need?
 """
 
 # %%
-# Sixteen words for the weather, and what everybody has in mind: how warm, how wet.
+# Sixteen words for the weather. All people compare how warm and how wet it is.
 
 import json
 import subprocess
@@ -40,7 +40,8 @@ def command(*words):
 
 
 # %%
-# Make the study, and plan it: people who err in one answer of six take part in an empty copy.
+# Make the study, and plan it: simulated people who give one wrong answer in six take part in an
+# empty copy.
 
 command("study", "new", "weather.db", "--items", "words.txt", "--set", "questions=50")
 plan = json.loads(command(
@@ -57,7 +58,8 @@ ax.set(xlabel="answers of people", ylabel="agreement of the map with the truth")
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# The map soon knows more than any person who answered. Now the study itself: answered and read out.
+# The map soon predicts the truth better than any person answers. Now the study itself: answered and
+# exported.
 
 people = Crowd(mind, error=0.16, seconds=4.0)
 outcome = Simulation(folder / "weather.db", people, 6, 900, seed=1)
@@ -67,7 +69,7 @@ print(f"{outcome.people} people, {outcome.answers} answers; dimensions that they
       f"possible: {embedding.dimension_low} to {embedding.dimension_high}")  # fmt: skip
 
 # %%
-# What was in people's minds, and what the answers tell of it in the plane.
+# The true positions, and the map from the answers.
 
 embedding = nearer.fit(folder / "answers.csv", n_components=2, random_state=0)
 order = np.array(embedding.names, dtype=int)

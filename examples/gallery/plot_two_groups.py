@@ -7,7 +7,7 @@ map, and the maps are compared: do they agree at all, and which things moved?
 """
 
 # %%
-# The groups agree but for three things, which the cooks see elsewhere.
+# The groups agree except about three things, which have other positions for cooks.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,8 +40,8 @@ first, second = ask(guests, 1), ask(cooks, 2)
 
 # %%
 # The maps agree far beyond chance: the correlation of their distances is compared with that of
-# maps whose names are shuffled. For each thing there is the chance that one that did not move
-# seems to move so far.
+# maps whose names are shuffled. The p-value of each thing is the probability that one that did not
+# move seems to move so far.
 
 compared = nearer.compare(first, second, random_state=0)
 print(f"correlation of distances {compared.correlation:.2f}, p = {compared.p_value:.3f}")
@@ -50,11 +50,11 @@ for i in np.argsort(compared.moved)[:5]:
     print(f"{compared.names[i]:>8} moved by {span}, p = {max(compared.moved[i], 1e-4):.4f}")
 
 # %%
-# Twenty things were looked at, so a fair threshold is 5 % divided by twenty. We moved three of
-# them, and they are far ahead of the rest. Egg and carrot are marked, too, which moved by a fifth
-# of that or less: false alarms, and at 5 % there would be three. On average it is one in twenty,
-# but errors of a map go together, and these maps are unlucky ones. So look at how far a thing
-# moved and not at the chance alone.
+# There are twenty p-values, so a fair threshold is 5 % divided by twenty. The three things that we
+# moved are far ahead of the rest. Egg and carrot are marked, too, although they moved by a fifth of
+# that or less: false alarms. At 5 % there would be three. On average it is one in twenty, but
+# errors of a map are correlated, and these maps are unlucky. So look at how far a thing moved, not
+# at the p-value alone.
 
 figure, ax = plt.subplots(figsize=(9, 5))
 moved = compared.moved < 0.05 / 20

@@ -2,12 +2,12 @@
 An unknown dimension
 ====================
 
-How many dimensions do answers need? Fits in too few cannot predict answers that they have not
-seen; fits in too many learn the noise by heart. What the answers cannot tell is said, too.
+How many dimensions do answers need? Fits in too few cannot predict held-out answers; fits in too
+many learn the noise. If answers do not determine the dimension, the result says so.
 """
 
 # %%
-# Sixty objects that differ in three ways, and answers of which every tenth is wrong.
+# Sixty objects that differ in three ways; every tenth answer is wrong.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,8 +23,8 @@ answers = np.where(near[:, None], questions, questions[:, [0, 2, 1]])
 
 # %%
 # Every dimension has a probability. With 400 answers little is known; with 1,500 one and two are
-# out of the question, and three, the truth, is far ahead; with 8,000 it alone is left. The range
-# (blue) is what to report.
+# excluded, and three, the truth, is most probable; with 8,000 it alone remains. Report the range
+# (blue).
 
 sizes = (400, 1500, 8000)
 estimates = [
@@ -43,6 +43,6 @@ for ax, m, estimate in zip(axes, sizes, estimates, strict=True):
 axes[0].set_ylabel("probability")
 
 # %%
-# What this rests on: how well each dimension predicts answers held out, with two standard errors.
+# The evidence: how well each dimension predicts held-out answers, with two standard errors.
 
 estimates[-1].plot()

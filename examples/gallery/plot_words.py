@@ -2,8 +2,8 @@
 Words: languages by how they count
 ==================================
 
-Any function that says how alike things are is an oracle. Here it compares the words for one to
-ten in sixteen languages, letter by letter; the families of languages come out.
+Any function that computes a similarity can be an oracle. Here it compares the words for one to
+ten in sixteen languages, letter by letter; the map shows the families of languages.
 """
 
 # %%
@@ -58,8 +58,8 @@ def alike(these, those):
 
 
 # %%
-# Such distances are those of no plane. `nearer.embed` asks, and `nearer.fit` draws the best plane
-# of what was answered.
+# No plane has exactly these distances. `nearer.embed` asks, and `nearer.fit` finds the best map in
+# the plane.
 
 judge = nearer.judges.from_similarity(alike)
 asked = nearer.embed(judge, list(COUNTING), random_state=0, progress=False)

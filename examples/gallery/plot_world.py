@@ -7,7 +7,7 @@ this city than city b is?". The answers give the globe back.
 """
 
 # %%
-# The cities are part of the package. The oracle is the only one who sees where they are.
+# The cities are part of the package. Only the oracle knows where they are.
 
 import nearer
 
@@ -18,13 +18,13 @@ embedding
 
 # %%
 # The estimate of three dimensions is right: the distances are those through the globe. The map
-# is laid over the globe and read as latitude and longitude.
+# is aligned with the globe and drawn by latitude and longitude.
 
 nearer.plotting.plot_world(embedding.positions, cities)
 
 # %%
-# How well does it rank what is near to what? Kendall's τ between true and estimated distances is 1
-# where every ranking is right.
+# How well does it rank distances? Kendall's τ between true and estimated distances is 1 if every
+# ranking is right.
 
 tau = nearer.metrics.mean_kendall_tau(cities.points, embedding.positions)
 all_questions = 500 * 499 * 498 // 2

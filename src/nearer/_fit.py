@@ -495,13 +495,13 @@ class LoadedAnswers:
 
         The result is the p-value of each test that is possible.
         """
-        answers, found = belief.answers, dict[str, float]()
+        answers, p_values = belief.answers, dict[str, float]()
         if belief.held_out is None or not isinstance(answers, Comparisons):
             return {}
         if np.isfinite(p := check_distances(answers, belief.held_out)):
-            found["other distances"] = p
+            p_values["other distances"] = p
         if people is None or self.who is None:
-            return found
+            return p_values
         order = np.arange(len(self.rows))
         groups: dict[str, Any] = {"person": self.who[1], "object": self.rows[:, 0], "order": order}
         if self.first_chosen is not None:
@@ -510,7 +510,7 @@ class LoadedAnswers:
             groups["time on task"] = np.argsort(np.argsort(self.trials.seconds, kind="stable"))
         for name in groups.keys() & {"order", "time on task"}:
             groups[name] = 5 * groups[name] // len(order)  # fifths
-        return found | check_residuals(people.right, people.log_likelihood, groups)
+        return p_values | check_residuals(people.right, people.log_likelihood, groups)
 
     @property
     def answered_by(self) -> Objects | None:

@@ -276,9 +276,9 @@ def compare(
     p_differ = np.nan
     if isinstance(a, Embedding) and isinstance(b, Embedding):
         shared = [(a, rows), (b, columns)]
-        if (found := _permuted(shared, width, n_permutations, rng)) is not None:
+        if (tests := _permuted(shared, width, n_permutations, rng)) is not None:
             # Both are corrected for the number of objects, those by draws by Bonferroni's rule.
-            p_differ, moved = found[0], np.fmax(found[1], np.minimum(len(X) * moved, 1.0))
+            p_differ, moved = tests[0], np.fmax(tests[1], np.minimum(len(X) * moved, 1.0))
     away = np.linalg.norm(second - X, axis=1)
     return Comparison(
         names=tuple(called[i] for i in rows),
@@ -332,17 +332,17 @@ def _permuted(
 ) -> tuple[float, Floats] | None:
     """Whether groups differ and which objects moved; None if people are not known."""
     triplets, people, group = [], [], list[int]()
-    for which, (found, rows) in enumerate(maps):
-        who = found.details.get("answered_by")
-        if who is None or found.people is None:
+    for which, (embedding, rows) in enumerate(maps):
+        who = embedding.details.get("answered_by")
+        if who is None or embedding.people is None:
             return None
-        number = np.full(len(found.positions), -1)
+        number = np.full(len(embedding.positions), -1)
         number[rows] = np.arange(len(rows))
-        T = number[found.triplets]
-        kept = (T >= 0).all(axis=1) & (who >= 0)
-        triplets.append(T[kept])
-        people.append(len(group) + who[kept])
-        group += [which] * len(found.people)
+        T = number[embedding.triplets]
+        known = (T >= 0).all(axis=1) & (who >= 0)
+        triplets.append(T[known])
+        people.append(len(group) + who[known])
+        group += [which] * len(embedding.people)
     n, first = len(maps[0][1]), np.array(group) == 0
     answers = as_answers(np.concatenate(triplets), n)
     counts = csr_array(
@@ -354,13 +354,13 @@ def _permuted(
 
     def fitted(members: NDArray[np.bool_]) -> tuple[float, Floats]:
         """How probable two maps are, and how far objects are displaced between them."""
-        found, total = [], 0.0
+        maps_of_groups, total = [], 0.0
         for side in (members, ~members):
             some = replace(answers, weights=counts.T @ side.astype(np.float64))
             X = some.maximise(noise, start, 300, 1e-6).positions
             total += log_posterior(some, X, noise)
-            found.append(X)
-        return total, _trimmed(*found)
+            maps_of_groups.append(X)
+        return total, _trimmed(*maps_of_groups)
 
     runs = [fitted(first), *(fitted(rng.permutation(first)) for _ in range(n_permutations))]
     likely, away = (np.array(each) for each in zip(*runs, strict=True))
@@ -399,8 +399,8 @@ def _agreement(X: Floats, Y: Floats, n_permutations: int, rng: np.random.Generat
         raise InvalidInput("all distances of a map are equal: they correlate with nothing")
     upper = np.triu_indices(len(X), 1)
     orders = (np.arange(len(X)), *(rng.permutation(len(X)) for _ in range(n_permutations)))
-    found = [np.corrcoef(x, square[o[upper[0]], o[upper[1]]])[0, 1] for o in orders]
-    return float(found[0]), float(np.mean(np.array(found) >= found[0] - 1e-9))
+    correlations = [np.corrcoef(x, square[o[upper[0]], o[upper[1]]])[0, 1] for o in orders]
+    return float(correlations[0]), float(np.mean(np.array(correlations) >= correlations[0] - 1e-9))
 
 
 def _draws(m: Map, rows: NDArray[np.int64], k: int, rng: np.random.Generator) -> Floats | None:
@@ -424,9 +424,9 @@ def _displaced(first: Floats, second: Floats) -> tuple[Procrustes, Floats, Float
     scale = np.median(x[y > 0] / y[y > 0])
     still = _least(np.median(np.abs(x - scale * y), axis=0), (n + width + 2) // 2)
     still = _settled(lambda still: _displaced_from(first, second, still)[1], still, width)
-    found = _displaced_from(first, second, still)
-    stayed = found[1] < chi2.ppf(_STAYED, width)
-    return _displaced_from(first, second, stayed) if stayed.sum() > still.sum() else found
+    displaced = _displaced_from(first, second, still)
+    stayed = displaced[1] < chi2.ppf(_STAYED, width)
+    return _displaced_from(first, second, stayed) if stayed.sum() > still.sum() else displaced
 
 
 def _least(values: Floats, k: int) -> NDArray[np.bool_]:

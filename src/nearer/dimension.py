@@ -201,8 +201,8 @@ def _find_dimension(belief: Belief, most: int, exact: Fit | None) -> DimensionEs
     if high == possible == most:  # more cannot be excluded
         high = n - 1
     evidence = belief.evidence
-    for e, found in evidence.items():
-        found["probability"] = chances.get(e, 0.0)
+    for e, row in evidence.items():
+        row["probability"] = chances.get(e, 0.0)
     tried = np.array(sorted(judge.scores) or [d])
     scores = np.array([-evidence[e].get("log_likelihood", np.nan) for e in tried.tolist()])
     pieces = [judge.scores.get(e, np.zeros(1)) for e in (d, *tried.tolist())]

@@ -235,9 +235,8 @@ class Embedding(Shown):
         """Maps that the answers leave possible, ``(k, n_objects, dimension)``.
 
         Of any figure that is computed from a map (a distance, an order), the middle 95 % of its
-        values over the draws is an interval. Every map is aligned with the positions. With
-        five people or more, maps vary as those of further people would. See
-        ``docs/uncertainty.md``.
+        values over the draws is an interval. Every map is aligned with the positions. With five
+        people or more, maps vary as those of further people would. See ``docs/uncertainty.md``.
         """
         checks.whole("k", k)
         noisy = self.details.get("method", "noisy") == "noisy"
@@ -455,9 +454,9 @@ def as_frame(names: Sequence[Any], *positions: NDArray[np.float64] | None) -> An
     return pd.DataFrame({"name": list(names)} | position_columns(*positions))
 
 
-def warn_of_chance(found: Embedding, stacklevel: int = 3) -> Embedding:
+def warn_of_chance(embedding: Embedding, stacklevel: int = 3) -> Embedding:
     """The embedding, with a warning if guessing would predict answers as well."""
-    held = found.held_out
+    held = embedding.held_out
     if held is not None and held.is_guessing:
         message = (
             f"{100 * held.accuracy:.0f} % of {held.n_trials:,} answers held out were predicted "
@@ -465,7 +464,7 @@ def warn_of_chance(found: Embedding, stacklevel: int = 3) -> Embedding:
             "the map may be chance alone; collect more answers, or check the source of these"
         )
         warnings.warn(message, AnswersWarning, stacklevel=stacklevel)
-    return found
+    return embedding
 
 
 # --- the file format -----------------------------------------------------------------------------

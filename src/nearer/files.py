@@ -227,12 +227,12 @@ def write_files(folder: str | os.PathLike[str], contents: Mapping[str, str | byt
 
 def table_text(header: Sequence[str], rows: Iterable[Iterable[Any]], separator: str = ",") -> str:
     """A table as text, quoted where needed."""
-    kept = list(rows)
+    lines = list(rows)
     for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONNUMERIC):
         sink = io.StringIO(newline="")
         writer = csv.writer(sink, delimiter=separator, lineterminator="\n", quoting=quoting)
         writer.writerow(header)
-        writer.writerows(kept)
+        writer.writerows(lines)
         # the csv module sees no need for quotes around a lone carriage return; its reader does
         if "\r" not in sink.getvalue():
             break

@@ -88,9 +88,9 @@ def pack(questions: Questions) -> tuple[Objects, Answers]:
     """One integer for each comparison and its mirror image, and whether it is the mirror image."""
     q = np.asarray(questions, dtype=np.int64).reshape(-1, 3)
     if q.size and (q.min() < 0 or q.max() >= MAX_OBJECTS):
-        found, rule = q.min() if q.min() < 0 else q.max(), f"must be from 0 to {MAX_OBJECTS - 1:,}"
+        worst, rule = q.min() if q.min() < 0 else q.max(), f"must be from 0 to {MAX_OBJECTS - 1:,}"
         why = "questions that are remembered are packed into 63 bits"
-        raise InvalidInput(f"object {found}: {rule}, since {why}; use fewer objects")
+        raise InvalidInput(f"object {worst}: {rule}, since {why}; use fewer objects")
     mirrored = q[:, 1] > q[:, 2]
     low = np.minimum(q[:, 1], q[:, 2])
     high = np.maximum(q[:, 1], q[:, 2])

@@ -1,11 +1,10 @@
-"""How kernels are compiled, and run side by side.
+"""How kernels are compiled and run in parallel.
 
-Compiling costs seconds and is done once a machine. Much of that is avoidable: whole-array
-expressions and assignments bring loops of their own, and errors that format shapes; every type of
-arguments is another compilation; a helper needs no door to Python; a check for zero at each
-division is code, too (here it gives what NumPy gives). Numba's own way to run a loop on all cores
-compiles the loop once more: instead kernels let go of the interpreter, and each thread calls them
-for a part.
+Kernels are compiled once on each machine, in seconds. To save time they have no whole-array
+expressions, which bring loops and errors of their own; one type of arguments each; no interface to
+Python for helpers; and no check for division by zero (the result is NumPy's). Numba's parallel
+loops would be compiled twice: instead kernels release the interpreter's lock, and each thread calls
+them for a part.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event
 
-# Answers, distances or candidates that make a second thread worth waking: with half as many, two
-# threads take as long as one.
+# Answers, distances or candidates for each thread: with half as many, two threads take as long as
+# one.
 PART = 1 << 15
 COMPILING = "compiling, once for this machine: some seconds"
 
@@ -39,7 +38,7 @@ def kernel(function: _Function) -> _Function:
 def helper(function: _Function) -> _Function:
     """Compile a function that only kernels call.
 
-    Kernels of other modules keep what they were compiled with until their own module changes.
+    Kernels of other modules are not compiled again until their own module changes.
     """
     return cast(_Function, _compiled(function, **_INTERNAL))
 
@@ -50,7 +49,7 @@ def in_any_order(function: _Function) -> _Function:
 
 
 def parts(work: int) -> int:
-    """Into how many parts so many answers, distances or candidates are worth cutting."""
+    """The number of parts into which so much work is divided."""
     return 1 + work // PART
 
 
@@ -62,7 +61,7 @@ def side_by_side(work: Callable[[int, slice], object], n_rows: int, n_parts: int
     """
     ends = [part * n_rows // n_parts for part in range(n_parts + 1)]
     rows = list(map(slice, ends[:-1], ends[1:]))
-    left = iter(range(n_parts))  # a thread that is free takes the next one
+    left = iter(range(n_parts))  # a free thread takes the next one
 
     def take() -> None:
         for part in left:
@@ -72,7 +71,7 @@ def side_by_side(work: Callable[[int, slice], object], n_rows: int, n_parts: int
     try:
         take()
     finally:
-        for _ in left:  # something went wrong: the rest need not be done
+        for _ in left:  # after an error the rest is not done
             pass
         begun = [other for other in others if not other.cancel()]
         wait(begun)
@@ -82,7 +81,7 @@ def side_by_side(work: Callable[[int, slice], object], n_rows: int, n_parts: int
 
 @contextmanager
 def when_compiling(say: Callable[[], object]) -> Iterator[None]:
-    """While this lasts, `say` is called once if one of our kernels must be compiled."""
+    """Inside this context, `say` is called once if one of our kernels must be compiled."""
     with event.install_listener("numba:compile", _Compiling(say)):
         yield
 

@@ -1,9 +1,9 @@
 """Choices among alternatives: their likelihood, its gradient, and the information they carry.
 
-docs/kernels.md has the model: utilities, choices, lapses, credit and information. A screen is grown
-one object at a time, the one that adds most to the expected information ½ tr(J·Cov(u)); with a
-query that needs no more than a table of utilities and their covariances. While fewer than k + 1
-objects are there, fewer are chosen.
+docs/kernels.md has the model: utilities, choices, lapses, credit and information. A screen is built
+one object at a time: the one that adds most to the expected information ½ tr(J·Cov(u)). With a
+query, that needs only a table of utilities and their covariances. Of at most k objects, fewer than
+k are chosen.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
 
 
-# Items this far above or below the last one chosen, times k, are certain to be in or out. Sums of
-# exp(_CERTAIN) over all sets of items are numbers still.
+# Items this far above or below the last one chosen, times k, are certainly in or out. Sums of
+# exp(_CERTAIN) over all sets of items do not overflow.
 _CERTAIN = 0.5 * math.log(np.finfo(np.float64).max)
 
 
@@ -44,7 +44,7 @@ class Screens(NamedTuple):
 
 
 class _Work(NamedTuple):
-    """Room for one trial: shares, slopes and weights of items, polynomials, information."""
+    """Arrays for one trial: shares, slopes and weights of items, polynomials, information."""
 
     share: Floats
     slope: Floats
@@ -56,7 +56,7 @@ class _Work(NamedTuple):
 
 @helper
 def _room(m: int, k: int) -> _Work:
-    """For trials that show up to m items, of which up to k are chosen."""
+    """Arrays for trials that show up to m items, up to k of them chosen."""
     return _Work(
         np.empty(m), np.empty(m), np.empty(m), np.empty((m + 1, k + 1)), np.empty((m + 1, k + 1)),
         np.empty((m, m)),
@@ -100,7 +100,7 @@ def _boundary(u: Floats, m: int, k: int) -> float:
 
 @helper
 def _weights(u: Floats, m: int, k: int, w: Floats) -> float:
-    """Fill the exp of utilities around the boundary; return what log e_k has lost by that."""
+    """Fill exp of utilities minus the boundary; return the constant to add to log e_k."""
     middle, most = _boundary(u, m, k), _CERTAIN / k
     lost = k * middle
     for i in range(m):
@@ -127,7 +127,7 @@ def _polynomials(w: Floats, m: int, k: int, skip: int, before: Floats, after: Fl
 
 @helper
 def _inclusion(u: Floats, m: int, k: int, work: _Work) -> float:
-    """Fill how likely each item is among the k chosen; return log e_k."""
+    """Fill the probability that each item is among the k chosen; return log e_k."""
     w, before, after = work.weight, work.before, work.after
     lost = _weights(u, m, k, w)
     _polynomials(w, m, k, -1, before, after)
@@ -179,7 +179,7 @@ def _log_choice(u: Floats, credit: Floats, k: int, ranked: bool, work: _Work) ->
 
 @helper
 def _lapsed(log_q: float, log_ways: float, lapse: float) -> tuple[float, float]:
-    """Log-probability with lapses, and how likely it is that the answer is none."""
+    """Log-probability with lapses, and the probability that the answer is no lapse."""
     if lapse <= 0.0:
         return log_q, 1.0
     looked = math.log1p(-2.0 * lapse) + log_q
@@ -191,7 +191,7 @@ def _lapsed(log_q: float, log_ways: float, lapse: float) -> tuple[float, float]:
 
 @kernel
 def utilities(X: Floats, screens: Screens, tail: float) -> Floats:
-    """Minus the sum of what the distances of each item's pairs count."""
+    """Minus the sum of f(distance) over the pairs of each item."""
     spans, pairs = screens.spans, screens.pairs
     u = np.zeros(len(spans) - 1)
     for i in range(len(u)):
@@ -257,7 +257,7 @@ def along_curve(u: Floats, screens: Screens, sharpness: float, lapse: float) -> 
 def agreement(u: Floats, screens: Screens) -> Floats:
     """Whether the items of greatest utility are those that were chosen, in their order if ranked.
 
-    Among equal utilities a coin decides; nan where the trial is undecided.
+    Equal utilities are ordered at random; nan for an undecided trial.
     """
     shares = np.empty(len(screens.wanted))
     for t in range(len(screens.wanted)):
@@ -272,7 +272,7 @@ def agreement(u: Floats, screens: Screens) -> Floats:
                 chosen += i < first + size and u[i] == least
                 equal += u[i] == least
                 ahead += i >= first + size and u[i] > least
-            for i in range(chosen):  # one in as many ways as so many of the equal can be chosen
+            for i in range(chosen):  # one over the ways to choose among equal utilities
                 shares[t] *= (chosen - i) / (equal - i)
             if ahead:
                 shares[t] *= 0.0
@@ -284,7 +284,7 @@ def agreement(u: Floats, screens: Screens) -> Floats:
 
 @helper
 def _joint(m: int, k: int, work: _Work) -> None:
-    """Covariance of which items are among the k chosen, from the weights and their shares."""
+    """Covariance of the indicators of chosen items, from the weights and their shares."""
     w, share, before, after, J = work.weight, work.share, work.before, work.after, work.J
     _polynomials(w, m, k, -1, before, after)
     whole = before[m, k]
@@ -304,8 +304,8 @@ def _fisher(
 ) -> None:
     """Fill J, the information that a choice carries about the utilities.
 
-    It is exact for one of m. For more, lapses take from it what they take from an answer of
-    typical probability, exp(−entropy). With an order it is that of the choices that were made.
+    It is exact for one of m. For k of m, lapses reduce it as for an answer of typical probability,
+    exp(−entropy). With an order it is that of the choices that were made.
     """
     share, w, J, guess = work.share, work.weight, work.J, 2.0 * lapse
     if ranked and k > 1:
@@ -362,11 +362,11 @@ def _directions(X: Floats, screens: Screens, t: int, tail: float, objects: Ints,
 
 @helper
 def _block(G: Floats, J: Floats, m: int, place: int, block: Floats) -> None:
-    """The information about one object: its gradients, weighed by J."""
+    """The information about one object: GᵀJG for its gradients G."""
     d = G.shape[2]
     block[:] = 0.0
     for i in range(m):
-        if not np.any(G[i, place]):  # most items have nothing to do with most objects
+        if not np.any(G[i, place]):  # most items do not depend on most objects
             continue
         for j in range(m):
             for c in range(d):
@@ -408,10 +408,10 @@ def information(X: Floats, screens: Screens, weights: Floats, lapse: float, tail
 def expected_information(
     X: Floats, covariances: Floats, screens: Screens, sharpness: float, lapse: float, tail: float
 ) -> tuple[Floats, Floats]:
-    """Expected information of each trial, ½ tr(J·Cov(u)) in nats, and how unsure it is.
+    """Expected information of each trial, ½ tr(J·Cov(u)) in nats, and a variance.
 
-    The latter is the mean variance of the difference of two utilities: of a comparison, the
-    variance of its margin. Utilities count times `sharpness` in the former. Objects vary
+    The variance is the mean one of the difference of two utilities: for a comparison, that of its
+    margin. For the information, utilities are multiplied by `sharpness`. Objects vary
     independently.
     """
     n, d = X.shape

@@ -1,13 +1,13 @@
 """ChooseBasis, Algorithm 1 of "Revealing the Basis": axes, and so a dimension, from rankings.
 
-docs/geometry.md tells the algorithm. The alternative of Section 2.1, ``endpoints="farthest-rank"``,
-takes as endpoints the objects farthest in rank from all endpoints so far (after Gonzalez 1985).
-Where the pseudo-code and the prose differ (the set that line 12 speaks of), the prose is followed:
-it reproduces the paper's Table 1, the literal reading does not.
+docs/geometry.md describes the algorithm. The alternative of Section 2.1,
+``endpoints="farthest-rank"``, takes as endpoints the objects farthest in rank from all endpoints so
+far (after Gonzalez 1985). If the pseudo-code and the prose differ (the set in line 12), the prose
+is followed: it reproduces the paper's Table 1, the pseudo-code does not.
 
-Coordinates (Section 2.3) are the median of the lens, which asks nothing, or what `locate_objects`
-finds by asking. Theorem 3 bounds the error of its linear search; on a real axis the result of the
-binary one is a guess.
+Coordinates (Section 2.3) are the median of the lens, which needs no questions, or the result of
+`locate_objects`, which asks. Theorem 3 bounds the error of its linear search; on a real axis the
+result of the binary one is a guess.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Endpoints = Literal["above", "farthest-rank"]
 
 @dataclass(frozen=True)
 class Basis:
-    """Axes across the data, the rankings paid for, and what they cost.
+    """Axes across the data, the rankings behind them, and their cost.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Basis:
     rankings
         Head → ranking; the last head may be a candidate that was not accepted.
     triplets, n_comparisons, n_rounds
-        Every answer paid for, as rows ``(head, near, far)``, and their costs.
+        Every answer, as rows ``(head, near, far)``, and the costs.
     stopped
         Why no further axis was added.
     """
@@ -108,9 +108,9 @@ def choose_basis(
     order, noise
         How to sort, and the probability that an answer is wrong, as in `rank_objects`.
     rank_start
-        Rank all objects from the random first one too, where a search for the farthest from it
-        would do. The axes stay the same; a fit gets a head in the midst of the others. The paper's
-        numbers of comparisons are those of 2·d̂ + 2 sorts, so they hold that one.
+        Rank all objects from the random first one, too, although a search for the farthest would
+        do. The axes are the same, but a fit gets a head amid the others. The paper's numbers of
+        comparisons are those of 2·d̂ + 2 sorts, so they include this one.
 
     Returns
     -------
@@ -171,7 +171,7 @@ def _add_axes(
     candidate = yield from start
     yield from rank(candidate)
     used: list[int] = []  # all endpoints so far, two an axis
-    corners: list[int] = []  # those that the affine test speaks of
+    corners: list[int] = []  # those in the affine test
     while True:
         if endpoints == "above":
             last = opposite_apex(candidate, rankings[candidate], [rankings[p] for p in used])

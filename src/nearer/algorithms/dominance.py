@@ -1,9 +1,9 @@
-"""Above, lens, hull estimate and axes: what the rankings of a set P of heads tell.
+"""Above, lens, hull estimate and axes: computed from the rankings of a set P of heads.
 
-docs/geometry.md defines them. Rankings are a ``(k, n)`` integer array without ties:
-``rankings[i, x]`` objects are nearer to head i than x. The hull estimate is a Pareto front: a sweep
-for two rankings, `moocore` for more. Along an *axis*, sorted by rising distance from one endpoint,
-the distance from the other falls. So every lens is an interval of the axis.
+docs/geometry.md defines them. Rankings are a ``(k, n)`` integer array without ties: ``rankings[i,
+x]`` objects are nearer to head i than x. The hull estimate is a Pareto front: a sweep for two
+rankings, `moocore` for more. Along an *axis*, sorted by increasing distance from one endpoint, the
+distance from the other decreases. So every lens is an interval of the axis.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def hull_estimate(rankings: ArrayLike) -> Answers:
 
 
 def most_above(rankings: ArrayLike, among: Answers) -> tuple[int, int]:
-    """The object above most of `among`, of several the farthest, and how many it is above."""
+    """The object above most of `among` (of ties, the farthest), and how many it is above."""
     r, members = _check(rankings), np.flatnonzero(among)
     order = np.argsort(r[:, members], axis=1)
     below = np.stack(

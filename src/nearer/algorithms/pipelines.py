@@ -3,8 +3,8 @@
 docs/which-method.md compares them. All but ``paper`` fit from one start (`nearer.fitting.initial`).
 The pipelines also rank the object that the search starts from, as in the paper's numbers of
 comparisons; without it there may be too few heads to determine a fit. The original crowd kernel
-(Tamuz, Liu, Belongie, Shamir, Kalai 2011) fits after one question an object and weighs all places
-and all pairs; sampling them changes the result little and the time from days to minutes.
+(Tamuz, Liu, Belongie, Shamir, Kalai 2011) fits after one question an object and evaluates all
+places and all pairs; samples change the result little and reduce the time from days to minutes.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from nearer.questions import Floats, Objects, balanced_questions, pack
 Seed = int | np.random.Generator | None
 Extra = Literal["sort", "select"]
 
-# Of the crowd kernel, which in the original weighs everything; `python -m paper` shows what comes
-# of them.
-_FIRST = 10  # random questions an object before the first fit; later a fit for as large a part
+# Samples of the crowd kernel, whose original computes everything; `python -m paper` shows the
+# results.
+_FIRST = 10  # random questions an object before the first fit; a fit after each further tenth
 _PLACES = 60  # where a head might be
 _PAIRS = 40  # weighed for a head
 _CKL = Loss("ckl")
@@ -78,12 +78,12 @@ def basis_soe(
     order: Order = "fewest-comparisons",
     random_state: Seed = None,
 ) -> Strategy[Embedding]:
-    """Choose a basis, then fit soft ordinal embedding to every answer it paid for.
+    """Choose a basis, then fit soft ordinal embedding to all its answers.
 
     Parameters
     ----------
     n_components
-        In how many dimensions to place them; None: as many as the answers call for.
+        The number of dimensions; None: as many as the answers need.
     n_objects, endpoints, order, random_state
         As for `choose_basis`.
 
@@ -247,7 +247,7 @@ def _nearest(positions: Floats, k: int) -> Objects:
 def _fit(
     triplets: Objects, n: int, d: int | None, at_least: int, rng: np.random.Generator
 ) -> tuple[Fit, dict[int, Any]]:
-    """Fit at a dimension, or at the smallest that explains answers held out."""
+    """Fit in a dimension, or in the smallest that explains held-out answers."""
     if not len(triplets):
         return _nowhere(n, d or 1), {}
     if d is not None:
@@ -289,7 +289,7 @@ def _embedding(
 
 
 def _dimension(n_objects: int, n_components: int | None) -> int | None:
-    """The dimension that was asked for, if any, of a number of objects that will do."""
+    """The dimension that was asked for, if any, checked against the number of objects."""
     n = checks.n_objects(n_objects)
     return None if n_components is None else checks.n_components(n_components, n)
 
@@ -305,13 +305,12 @@ def crowd_kernel(
     n_components: int | None = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Strategy[Embedding]:
-    """Ask what tells most about each object, by the crowd-kernel likelihood.
+    """Ask the most informative question about each object, by the crowd-kernel likelihood.
 
     Parameters
     ----------
     n_components
-        In how many dimensions to place them; None: as many as the answers call for, decided anew
-        as they grow.
+        The number of dimensions; None: as many as the answers need, estimated again as they grow.
     n_objects, budget, random_state
         As for `rand_soe`.
 
@@ -350,7 +349,7 @@ def crowd_kernel(
 class _Fits:
     """Fits to growing sets of answers, each from where the last one ended.
 
-    Where no dimension is given, it is chosen again whenever the answers have doubled.
+    If no dimension is given, it is chosen again whenever the answers have doubled.
     """
 
     def __init__(self, n: int, d: int | None) -> None:
@@ -361,7 +360,7 @@ class _Fits:
         self.evidence: dict[int, Any] = {}
 
     def again(self, triplets: Objects, rng: np.random.Generator, *, last: bool = False) -> Fit:
-        """Fit to these answers; the last time also from a start of its own."""
+        """Fit to these answers; the last time also from a new start."""
         if not len(triplets):
             return _nowhere(self._n, self._d)
         if self._given is None and len(triplets) >= 2 * self._chosen_at:
@@ -398,7 +397,7 @@ def _choose(
         answered = triplets[first[heads[i]] : first[heads[i] + 1], 1:]
         gains = expected_information(positions, places[i], answered, candidates[i])
         questions[row] = heads[i], *candidates[i, np.argmax(gains)]
-    # Random questions take the place of those already answered, or chosen twice.
+    # Random questions replace those already answered, or chosen twice.
     known = np.unique(pack(np.concatenate([triplets, questions]))[0], return_index=True)[1]
     rows = np.setdiff1d(np.arange(len(questions)), known - len(triplets))
     questions[rows, 1:] = _other_pairs(rows, questions[:, 0], n, rng)
@@ -408,9 +407,9 @@ def _choose(
 def expected_information(
     positions: Floats, places: Objects, answered: Objects, pairs: Objects
 ) -> Floats:
-    """What the answer to each pair is expected to tell about the place of a head, in nats.
+    """The information that the answer to each pair is expected to give about a head, in nats.
 
-    The head might be where the objects `places` are; `answered` are the pairs (near, far) it has.
+    The head may be at any of the objects `places`; `answered` are its answered pairs (near, far).
     """
 
     def probability(ends: Objects) -> Floats:
@@ -450,10 +449,10 @@ METHODS: dict[str, Callable[..., Strategy[Embedding]]] = {
 def make_strategy(
     method: str, n_objects: int, *, random_state: int | None = None, **options: Any
 ) -> Strategy[Embedding]:
-    """Make a method's strategy from the options that were given; None means not given.
+    """Make a method's strategy from its options; None means not given.
 
-    `budget` may be given to any method: one that does not plan with it is simply cut off by
-    ``run(..., budget=)``. Another option that the method has not is an error, never ignored.
+    Every method takes `budget`: one that does not plan with it is stopped by ``run(..., budget=)``.
+    Any other option that the method does not have is an error.
     """
     takes = {
         name: set(inspect.signature(make).parameters) - {"n_objects", "random_state", "begun_with"}

@@ -148,7 +148,7 @@ def _noisy_gaps(
     likely = (places >= low[:, None]) & (places <= high[:, None])
     weight: Floats = (1 - failure) * likely / likely.sum(axis=1, keepdims=True)
     weight += failure / len(places)  # the previous search may have ended in a wrong gap
-    found = np.zeros(len(items), dtype=np.int64)
+    gaps = np.zeros(len(items), dtype=np.int64)
     active = np.arange(len(items))
     while len(active):
         rows = np.arange(len(active))
@@ -163,9 +163,9 @@ def _noisy_gaps(
         weight /= weight.sum(axis=1, keepdims=True)
         best = np.argmax(weight, axis=1)
         sure = weight[rows, best] >= 1 - failure
-        found[active[sure]] = best[sure]
+        gaps[active[sure]] = best[sure]
         active, weight = active[~sure], weight[~sure]
-    return found
+    return gaps
 
 
 def repeated(strategy: Strategy[T], noise: float, failure: float) -> Strategy[T]:

@@ -8,7 +8,7 @@ import sys
 
 try:
     from nearer.cli.main import main
-except KeyboardInterrupt:  # Ctrl-C before there is a command that could answer it
+except KeyboardInterrupt:  # Ctrl-C before a command has begun
     sys.stderr.write("Error: interrupted\n")
     sys.exit(130)
 

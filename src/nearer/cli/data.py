@@ -14,7 +14,7 @@ from nearer.cli.output import json_option, show
 def command(as_json: bool) -> None:
     """List the data sets: objects, licence, size, and whether their files are here.
 
-    Files are looked for in the folder that NEARER_DATA names, where it is set, then in the cache
+    Files are looked for in the folder that NEARER_DATA names, if it is set, then in the cache
     folder (NEARER_CACHE).
     """
     from nearer.datasets.loaders import CATALOGUE, folders

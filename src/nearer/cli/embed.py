@@ -28,12 +28,12 @@ from nearer.files import json_text, positions_text, table_text, write_files
 
 @click.command("embed")
 @click.argument("data")
-@option("--method", type=click.Choice(list(METHODS)), default="adaptive", help="How to ask.")
-@option("--names", default="auto", metavar="COLUMN", help="Column with names; none: there is none.")
+@option("--method", type=click.Choice(list(METHODS)), default="adaptive", help="The method.")
+@option("--names", default="auto", metavar="COLUMN", help="Column of the names, or none.")
 @seed_option
-@click.option("--budget", type=click.IntRange(1), help="Ask at most so many comparisons.")
-@click.option("--dim", "n_components", type=click.IntRange(1), help="Dimensions; else estimated.")
-@click.option("--journal", type=click.Path(dir_okay=False), help="Keep answers; go on from them.")
+@click.option("--budget", type=click.IntRange(1), help="The most comparisons to ask.")
+@click.option("--dim", "n_components", type=click.IntRange(1), help="Dimensions, else estimated.")
+@click.option("--journal", type=click.Path(dir_okay=False), help="File of answers, to continue.")
 @option("--out", type=GivenPath(), default="out/embed", help="Folder for the results.")
 @json_option
 def command(
@@ -48,7 +48,7 @@ def command(
 ) -> None:
     """Embed the objects of DATA from comparisons alone.
 
-    DATA is a file of points (.csv, .npy, .npz, .parquet), from which every comparison is answered,
+    DATA is a file of points (.csv, .npy, .npz, .parquet), whose distances answer the comparisons,
     or the name of a built-in data set: 3dgmm, 5dgmm, 5dcube, cities.
     """
     written = ("basis.json", "embedding.csv", "map.png", "triplets.csv")
@@ -95,7 +95,7 @@ def demo(context: click.Context, seed: int, out: Path, as_json: bool) -> None:
     """Re-draw the map of the world from comparisons alone.
 
     500 cities; every question is "is city a nearer to this city than city b is?". The picture
-    lays what the answers tell over the true map. Data: GeoNames, CC BY 4.0.
+    aligns the result with the true map. Data: GeoNames, CC BY 4.0.
     """
     context.invoke(command, data="cities", seed=seed, out=out, as_json=as_json)
     if not as_json:
@@ -103,7 +103,7 @@ def demo(context: click.Context, seed: int, out: Path, as_json: bool) -> None:
 
 
 def _load(data: str, names: str, seed: int | None) -> NamedPoints:
-    """The points of a file or a built-in set; it says what of the file is not used."""
+    """The points of a file or a built-in set; prints which columns are not used."""
     known = load_named_points(data, names=names, random_state=seed)
     if known.unread:
         unnamed = "; none of them has another text in every row, so objects are numbered"
@@ -115,7 +115,7 @@ def _load(data: str, names: str, seed: int | None) -> NamedPoints:
 
 
 def _summary(method: str, points: Any, embedding: Embedding, seed: int) -> dict[str, Any]:
-    """The figures of a run, and how near the positions come to the points."""
+    """The figures of a run, and how well the positions agree with the points."""
     X, details = embedding.positions, embedding.details
     return {
         "n_objects": len(X),

@@ -1,4 +1,4 @@
-"""`nearer fit`: a file of answers in; positions, their dimension and how sure they are, out.
+"""`nearer fit`: a file of answers in; positions, their dimension and uncertainty out.
 
 docs/scale.md shows how it fits very many answers.
 """
@@ -75,30 +75,30 @@ _above_0 = output.Number(min=0, min_open=True)
 @click.argument("triplets", callback=lambda _, __, path: files.as_path(path))
 @option("--method", type=_methods, default="auto", help="noisy expects wrong answers, soe none.")
 @option("--dim", "n_components", default="auto", callback=_dimension, help="Dimensions, or auto.")
-@option("--kind", type=_kinds, default="auto", help="What the rows of the file say.")
-@click.option("--columns", callback=_columns, help="Which are what: head=ref,near=same,far=other.")
+@option("--kind", type=_kinds, default="auto", help="The kind of rows in the file.")
+@click.option("--columns", callback=_columns, help="Such as head=ref,near=same,far=other.")
 @click.option("--no-header", is_flag=True, help="The first row is an answer.")
 @click.option("--names", "objects", flag_value="names", help="Numbers are names of objects.")
 @click.option("--first", type=click.IntRange(0, 1), help="The number of the first place shown.")
 @click.option("--drop-bad-rows", is_flag=True, help="Leave out rows with faults.")
 @option("--max-iter", type=click.IntRange(1), default=1000, help="Steps of the last fit.")
 @option("--tol", type=_above_0, default=1e-8, help="Gain of a step that ends it.")
-@option("--device", type=_devices, default="auto", help="auto: a GPU where one gains.")
+@option("--device", type=_devices, default="auto", help="auto: a GPU if it is faster.")
 @seed_option
 @option("--out", type=GivenPath(), default="out/fit", help="Folder for the results.")
 @output.drawing_options
-@click.option("--picture-size", type=_above_0, help="Points or pixels; 40 where there is room.")
+@click.option("--picture-size", type=_above_0, help="Points or pixels; 40 if there is room.")
 @json_option
 @output.scheduler_option
 def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
     """Find positions from the answers in the file TRIPLETS.
 
     The file is read in any of the common forms: head, winner, loser; questions with answers;
-    odd-one-out and most-central-of-three by --kind; screens of which some are chosen, votes,
+    odd-one-out and most-central-of-three by --kind; screens (some of many are chosen), votes,
     jsPsych and psiz; .csv, .tsv, .txt, .npy, .npz, .json, .jsonl, .h5, compressed or not; .parquet,
     or a folder of such files. More than four million triplets in .parquet or .npy are fitted in
-    blocks that memory need not hold, Ctrl-C leaves what was reached, and torchrun shares them among
-    processes: torchrun --nproc-per-node=2 -m nearer fit big.parquet
+    blocks, also if memory cannot hold them. Ctrl-C saves the positions so far, and torchrun divides
+    the work among processes: torchrun --nproc-per-node=2 -m nearer fit big.parquet
 
     \b
     The table says:
@@ -108,12 +108,12 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
                  answers leave other numbers possible, which are then listed
       held-out   share of answers predicted by fits that had not seen them
       95 %       the interval that holds that share 95 times in 100
-      noise      share of answers that depart from the map
+      noise      share of answers that contradict the map
       seconds    how long reading and fitting took
 
     Below it: people who contradict all others ("contrary") or seem to guess.
     The files written to --out: embedding.csv with the positions, people.csv
-    where the file says who answered, fit.json with all figures, the version,
+    if the file says who answered, fit.json with all figures, the version,
     the source and the command, map.png, dimension.png.
     """  # noqa: D301 - the backspace keeps the lines of the list apart
     from nearer.parallel import scheduler as sent_to
@@ -124,7 +124,7 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
     output.check_folder(out, _FILES, reads)
     output.check_files(reads, **drawings)
     with using(options["device"]):
-        pass  # a device that is not there is refused before a long file is read
+        pass  # a missing device is refused before a long file is read
     start, reading = time.perf_counter(), {name: options.pop(name) for name in _READING}
     reading = {name: x for name, x in reading.items() if x not in (None, "auto") and x is not False}
     typed = ["nearer", "fit", *click.get_current_context().meta["typed"]]
@@ -176,7 +176,7 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
 def _fit_file(
     path: Path, reading: dict[str, Any], *, seed: int, **options: Any
 ) -> tuple[Embedding, dict[str, int | None]]:
-    """Fit the answers of a file, after saying what was read and what was left out."""
+    """Fit the answers of a file, after printing what was read and left out."""
     if reading.pop("no_header", False):
         reading["header"] = False
     with warnings.catch_warnings():
@@ -192,7 +192,7 @@ def _fit_file(
 
 
 def _in_blocks(path: Path, columns: dict[str, str | int] | None) -> BlockSource | None:
-    """The file in blocks where it has very many answers, or many processes to fit them."""
+    """The file in blocks, if it has very many answers or several processes fit it."""
     from nearer.scale.blocks import as_source, is_one_of_many
 
     source = as_source(path, columns)
@@ -229,10 +229,8 @@ def _fit_blocks(
 
         def where_it_is() -> str:
             if not file.is_file():
-                return "interrupted; nothing was reached yet; the same command begins anew"
-            return (
-                f"interrupted; the positions so far are in {file}; repeat the command to continue"
-            )
+                return "interrupted before there were positions; repeat the command to begin again"
+            return f"interrupted; positions so far are in {file}; repeat the command to continue"
 
         with output.stopped_by_ctrl_c(where_it_is):
             step(escape(output.visible(f"reading {path}")))
@@ -245,12 +243,12 @@ def _fit_blocks(
             goal = _fit.make_goal(n, n_components, method, **steps)
             checkpoint = Checkpoint(file, step)
             if checkpoint.take_up(answers, goal):
-                output.say(f"going on from {file}, which an interrupted fit has left", err=True)
+                output.say(f"continuing from {file}, left by an interrupted fit", err=True)
             layout, rng = lay_out if others is None else others.layout, np.random.default_rng(seed)
-            embedding = fit_many(answers, goal, rng, layout=layout, kept=checkpoint)
+            embedding = fit_many(answers, goal, rng, layout=layout, checkpoint=checkpoint)
             if others is not None:
                 others.dismiss()
-    # so many answers are not searched for contradictions
+    # very many answers are not searched for contradictions
     return embedding, {"n_triplets": answers.n_rows, "contradictions": None}, checkpoint
 
 

@@ -28,7 +28,7 @@ def command() -> None:
 
 
 class _Run:
-    """What every sub-command needs to make the same run again."""
+    """The arguments of a run, the same for every sub-command."""
 
     def __init__(
         self,
@@ -53,13 +53,13 @@ class _Run:
 
     @contextmanager
     def session(self, **about: Any) -> Iterator[Any]:
-        """The run as far as the journal knows it."""
+        """The run so far, from the journal."""
         about |= {"judge": "batches", "question": self.question}
         with open_journal(self.strategy, self.file, Names(self.names), about) as (made, book):
             yield Session(made, journal=book)
 
     def finish(self, embedding: Any, out: Path | None) -> None:
-        """Say what there is, and write the positions."""
+        """Print the result, and write the positions."""
         say(
             f"{amount(embedding.n_comparisons, 'answer places', 'answers place')} "
             f"{len(self.names):,} objects in {amount(embedding.dimension, 'dimension')}; the "
@@ -72,12 +72,12 @@ class _Run:
 
 def _common(function: Callable[..., Any]) -> Callable[..., Any]:
     """The arguments of a `_Run`."""
-    kept = "File of the answers; by default OBJECTS with the ending .answers.db."
+    words = "File of the answers; by default OBJECTS with the ending .answers.db."
     for each in (
         option("--question", default="Which is more like {head}?"),
         option("--seed", type=click.IntRange(min=0), default=0),
         click.option("--budget", type=click.IntRange(min=1), help="Questions; 8 an object."),
-        click.option("--journal", type=_FILE, help=kept),
+        click.option("--journal", type=_FILE, help=words),
         click.argument("objects", type=_FILE),
     ):
         function = each(function)
@@ -104,7 +104,7 @@ def ask(out: Path | None, **common: Any) -> None:
 
 @command.command("export")
 @_common
-@click.option("--model", required=True, help="The model's name, as the endpoint knows it.")
+@click.option("--model", required=True, help="The model's name at the endpoint.")
 @click.option("--out", type=_FILE, required=True, help="File of requests to submit, JSON lines.")
 def export(model: str, out: Path, **common: Any) -> None:
     """Write the open questions about OBJECTS as requests for a batch endpoint."""
@@ -132,7 +132,7 @@ def export(model: str, out: Path, **common: Any) -> None:
 @click.argument("replies", type=_FILE)
 @click.option("--out", type=_FILE, help="Write the positions to this .csv file at the end.")
 def import_(replies: Path, out: Path | None, **common: Any) -> None:
-    """Take in REPLIES, the file that a batch endpoint gave back for OBJECTS."""
+    """Store REPLIES, the file that a batch endpoint returned for OBJECTS."""
     asked = _Run(out, replies, **common)
     with asked.session() as session:
         answers = _replies(replies, session.open)
@@ -145,7 +145,7 @@ def import_(replies: Path, out: Path | None, **common: Any) -> None:
 
 
 def _replies(path: Path, questions: Any) -> dict[tuple[int, ...], Any]:
-    """Answers by question; what cannot be read is don't know, what is not open is left out."""
+    """Answers by question; unreadable ones are don't know, those not open are left out."""
     from nearer.judges.chat import first_options
 
     answers: dict[tuple[int, ...], Any] = {}

@@ -1,6 +1,6 @@
 """The `nearer` command: one group, its commands loaded on demand.
 
-Every error that the user can mend is one line and exit code 2; warnings of ours are one line, too.
+Every error that the user can fix is one line and exit code 2; warnings of ours are one line, too.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from nearer import __version__
 from nearer.cli.output import Ended, say, stopped_by_ctrl_c
 from nearer.errors import AnswersWarning, DroppedRows, NearerError
 
-# command: (the function that it is, its line in `nearer --help`)
+# command: (its function, its line in `nearer --help`)
 _COMMANDS = {
     "demo": ("embed:demo", "Re-draw the map of the world from comparisons alone."),
     "fit": ("fit:command", "Find positions from a file of answers."),
     "embed": ("embed:command", "Embed points or a built-in data set from comparisons alone."),
-    "plan": ("plan:command", "Say how many answers a study needs, from simulation."),
-    "data": ("data:command", "List the data sets and whether their files are here."),
+    "plan": ("plan:command", "Estimate by simulation how many answers a study needs."),
+    "data": ("data:command", "List the data sets and whether their files are present."),
     "judge": ("judge:command", "Ask a person at this terminal, or a language model in batches."),
-    "study": ("study:command", "Ask people: make a study, serve it, read it out."),
+    "study": ("study:command", "Ask people: make a study, serve it, export its answers."),
 }
 
 
@@ -70,7 +70,7 @@ class _OnDemand(click.Group):
             if "no locator available" not in str(error):  # Numba's message
                 raise
             remedy = "set NUMBA_CACHE_DIR to a folder that can be written to"
-            raise Ended(f"nowhere to keep compiled code; {remedy}") from error
+            raise Ended(f"compiled code cannot be stored; {remedy}") from error
         except OSError as error:
             if error.filename is not None:
                 rule = "name another file or folder"

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 #: the file that an interrupted run leaves in its folder, until the run is complete
 INTERRUPTED = "interrupted.npz"
-# control characters except the tab and the end of a line, and halves of characters
+# control characters except tab and line feed, and lone surrogates
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Number(click.FloatRange):
-    """A number in a range; nan is in none, and no number of anything is infinite."""
+    """A number in a range; nan and infinity are refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number, or an error that says what is wrong with it."""
@@ -47,7 +47,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 scheduler_option = click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Have coarse work done by the Dask scheduler at tcp://host:port; needs nearer[dask].",
+    help="A Dask scheduler, tcp://host:port, for parallel work; needs nearer[dask].",
 )
 
 
@@ -95,7 +95,7 @@ def show(
 ) -> None:
     """Print figures as JSON, or some of them as the columns of a table, with lines below it.
 
-    Whole numbers have commas, others three digits; "–" is what is not known. Columns are aligned on
+    Whole numbers have commas, others three digits; "–" is an unknown value. Columns are aligned on
     the right but for those that `left` names.
     """
     if as_json:
@@ -121,7 +121,7 @@ def _shown(value: Any) -> str:
 
 
 def dimension_figures(embedding: Embedding) -> dict[str, Any]:
-    """The dimension and what is known of it, as ``--json`` prints them."""
+    """The dimension and its evidence, as ``--json`` prints them."""
     names = ("dimension", "dimension_low", "dimension_high", "determined")
     return {name: getattr(embedding, name) for name in names}
 
@@ -138,7 +138,7 @@ def undetermined(embedding: Embedding) -> list[str]:
 
 
 class Ended(click.ClickException):
-    """Ends a command with one message: something that the user can mend."""
+    """Ends a command with one message about something that the user can fix."""
 
     exit_code = 2
 
@@ -153,9 +153,9 @@ class _Stopped(Ended):
 
 @contextmanager
 def stopped_by_ctrl_c(message: Callable[[], str] = lambda: "interrupted") -> Iterator[None]:
-    """On Ctrl-C end the command with a message; the function may first save what there is.
+    """On Ctrl-C end the command with a message; the function may first save the results so far.
 
-    In compiled code, Ctrl-C comes out as a SystemError whose cause is the KeyboardInterrupt. Where
+    In compiled code, Ctrl-C comes out as a SystemError whose cause is the KeyboardInterrupt. If
     Python would drop it, as in a callback of Numba that loads compiled code, it is raised again
     after a moment.
     """
@@ -198,7 +198,7 @@ def check_folder(folder: Path, names: Iterable[str], reads: Sequence[Path]) -> N
 
 
 def check_files(reads: Sequence[Path], **files: Path | None) -> None:
-    """Refuse files, by the options that name them, that cannot be written or lie over others."""
+    """Refuse files of options that cannot be written or would overwrite others."""
     kinds = {"map": (".svg", ".pdf", ".png", ".html"), "report": (".html", ".md")}
     taken: dict[str, str] = {}
     for name, file in files.items():

@@ -1,4 +1,4 @@
-"""`nearer plan`: how many answers a map needs, and which task is best for so many hours."""
+"""`nearer plan`: how many answers a map needs, and which task is best for a number of hours."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from nearer.checks import amount
 from nearer.cli.output import Number, json_option, option, scheduler_option, seed_option, show
 
-# what is printed as JSON; the columns of a table by their heads; lines below it
+# the figures for JSON; the columns of a table by their heads; the lines below it
 Plan = tuple[dict[str, Any], dict[str, list[Any]], list[str]]
 
 _several = partial(option, multiple=True)
@@ -27,7 +27,7 @@ _share = Number(0, 1, min_open=True, max_open=True)
 @_several("--dim", "dimensions", type=click.IntRange(1), default=(1, 2, 3, 5, 8))
 @_several("--noise", "noises", type=_below_half, default=(0, 0.1, 0.2), help="Wrong answers.")
 @click.option("--cost", type=Number(0), help="Price of an answer.")
-@click.option("--hours", type=_above_0, help="Compare tasks in so many hours of people's time.")
+@click.option("--hours", type=_above_0, help="Compare tasks by hours of people's time.")
 @click.option("--tasks", help="Tasks to compare: 1 of 2, odd-one-out, 2 of 8. Default: six.")
 @click.option("--answers", "most", type=click.IntRange(10), help="The largest study to try.")
 @_several("--target", "targets", type=_share, default=(0.8, 0.85, 0.9, 0.95), help="Accuracy.")
@@ -51,14 +51,14 @@ def command(
     """Say how many answers a map needs.
 
     With one --dim and one --noise, studies of at most 1,000 objects are simulated. Otherwise, and
-    with --cost, it says how many comparisons, rounds and how much money `nearer embed` is expected
-    to take.
+    with --cost, it prints the comparisons, rounds and money that `nearer embed` is expected to
+    need.
 
-    With --pilot, forecast accuracy and τ against people and answers, with 80 % intervals, from
-    answers of a pilot study, by people like those.
+    With --pilot, it predicts accuracy and τ for numbers of people like those of the pilot study and
+    of answers, with 80 % intervals.
 
-    With --hours, say which task is best in that time: comparisons, odd one out, or screens of which
-    some are chosen.
+    With --hours, it prints which task is best in that time: comparisons, odd one out, or screens
+    (choose some of many).
     """
     from nearer.algorithms.adaptive import TOGETHER
     from nearer.parallel import scheduler as sent_to
@@ -138,7 +138,7 @@ def _from_pilot(
         figures[name] = values.round(4).tolist()
         limits = values.reshape(-1, 3).tolist()
         columns[head] = [f"{middle:.3f} ({low:.3f} to {high:.3f})" for low, middle, high in limits]
-    lines = ["in brackets: 80 % intervals, which held for some 70 % of simulated pilots"]
+    lines = ["in brackets: 80 % intervals, which held in about 70 % of simulated pilots"]
     reached = {
         n: {str(t): needed(t, plan.n_answers, plan.tau[i, :, 1]) for t in targets}
         for i, n in enumerate(figures["n_people"])

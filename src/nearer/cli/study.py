@@ -31,11 +31,11 @@ _EXPORTS = click.Choice(["triplets", "answers", "salmon", "triplettools", "repli
 
 @click.group("study")
 def command() -> None:
-    """Ask people: make a study, serve it, read it out."""
+    """Ask people: make a study, serve it, export its answers."""
 
 
 def _command(name: str | None = None) -> Callable[..., click.Command]:
-    """Make a function a command about a study, whose file is its first argument."""
+    """Make a function a command whose first argument is the file of a study."""
     return lambda function: command.command(name)(click.argument("study", type=_file)(function))
 
 
@@ -50,7 +50,7 @@ def new(
     """Make the file STUDY from things to compare.
 
     The items are a folder or ZIP of pictures, sound or film, a CSV with a text or file column, a
-    text file, or Salmon's init.yaml. Own questions may have a position and an answer.
+    text file, or Salmon's init.yaml. Questions of your own may have a position and an answer.
     """
     things, settings_of_file, notes = items.read_items(source)
     for note in notes:
@@ -112,7 +112,7 @@ def serve(
 @click.option("--people", "show_people", is_flag=True, help="One line for each person, too.")
 @json_option
 def status(study: Path, show_people: bool, as_json: bool) -> None:
-    """How a study stands; also while it is being served."""
+    """Print the state of a study, also while it is being served."""
     from nearer.study.exports import overview, people_report
 
     with store.reading(study) as db:
@@ -148,7 +148,7 @@ def export(study: Path, name: str, identities: bool, out: Path | None) -> None:
 @output.drawing_options
 @json_option
 def embed(study: Path, seed: int, out: Path | None, as_json: bool, **drawings: Any) -> None:
-    """Fit positions to the answers and write them as CSV; how good they are is said beside."""
+    """Fit positions to the answers and write them as CSV, with figures on their quality."""
     from nearer.study.exports import positions_csv
     from nearer.study.worker import EVERY_KIND, FEWEST, collected, fit_map, map_figures
 
@@ -192,7 +192,7 @@ def backup(study: Path, copy: Path) -> None:
 
 @_command()
 @option("--answers", "n_answers", default=1000, type=click.IntRange(10), help="Screens in all.")
-@option("--people", "n_people", default=10, type=click.IntRange(1, 1000), help="At a time.")
+@option("--people", "n_people", default=10, type=click.IntRange(1, 1000), help="People at a time.")
 @click.option("--positions", type=GivenPath(), help="Known positions; without it, random ones.")
 @option("--dim", default=2, type=click.IntRange(1), help="Dimensions of random positions.")
 @option("--error", default=0.2, type=_ERROR, help="Share of comparisons answered wrongly.")
@@ -247,7 +247,7 @@ def set_settings(study: Path, settings: Sequence[str]) -> None:
 @_command("import")
 @click.argument("answers", type=GivenPath())
 def import_(study: Path, answers: Path) -> None:
-    """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser, and if you like person."""
+    """Add earlier ANSWERS to STUDY: a CSV with head, winner, loser and optionally person."""
     with closing(store.Store(study)) as writer:
         earlier = items.read_answers(answers, [item["name"] for item in writer.facts.items])
         added = writer.write(lambda ledger: actions.import_answers(ledger, earlier))
@@ -257,7 +257,7 @@ def import_(study: Path, answers: Path) -> None:
 @_command()
 @click.argument("person")
 def link(study: Path, person: str) -> None:
-    """Print the end of a personal link, with which a PERSON goes on from another browser.
+    """Print the end of a personal link, with which a PERSON continues in another browser.
 
     Put it after the study's address. It is like a key: send it to that person only.
     """
@@ -286,7 +286,7 @@ def _person(db: Any, study: Path, name: str) -> int:
         (name, name),
     ).fetchall()
     if not rows:
-        raise InvalidInput(f"{name!r}: nobody of that name takes part in {study}")
+        raise InvalidInput(f"{name!r}: no person of that name takes part in {study}")
     if len(rows) > 1:
         raise InvalidInput(f"{name!r}: {len(rows)} people have that name; use the pseudonym")
     return int(rows[0][0])

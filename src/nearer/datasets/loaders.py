@@ -38,7 +38,7 @@ _IDENTIFIERS = ("id", "index", "label", "name", "object")
 
 @dataclass(frozen=True)
 class NamedPoints:
-    """Points of a file, the objects' names where the file has some, and the columns not used."""
+    """Points of a file, the objects' names if it has some, and the columns not used."""
 
     points: Points
     names: tuple[str, ...] | None = None
@@ -57,8 +57,8 @@ def load_points(
         priority. Of an .npz file the only array, or the one named ``X``, is read.
     names
         The column of a file that names the objects, and is no coordinate: its heading, or
-        ``"column 1"`` where there is no heading. ``"auto"``: a column of texts, or one of numbers
-        that is called id, index, label, name or object, or the first one where it counts the rows,
+        ``"column 1"`` without a heading. ``"auto"``: a column of texts, or one of numbers
+        that is called id, index, label, name or object, or the first one if it counts the rows,
         with a warning. ``"none"``: every column of numbers is a coordinate.
     random_state
         Seed of the built-in sets that are drawn at random.
@@ -121,7 +121,7 @@ def _read(path: Path, names: str) -> NamedPoints:
 
 
 def _no_coordinate(path: Path, columns: dict[str, NDArray[Any]], names: str) -> str | None:
-    """The column that is named, or else the one of numbers that numbers the objects."""
+    """The column that was named, or else the one that numbers the objects."""
     if names not in ("auto", "none"):
         if names not in columns:
             there = ", ".join([*columns][:8]) or "none, as an array has no columns"
@@ -315,7 +315,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """A data set: what ``nearer data`` says of it, and how it is loaded."""
+    """A data set: its description, and how it is loaded."""
 
     name: str
     what: str
@@ -336,7 +336,7 @@ CATALOGUE = tuple(
 
 
 def entry(name: str, holds: str = "") -> Entry:
-    """The entry of that name, among those that hold points or answers where that is said."""
+    """The entry of that name; with `holds`, among those of points or of answers."""
     entries = {data.name: data for data in CATALOGUE if holds in ("", data.holds)}
     if name not in entries:
         what = f"set of {holds}" if holds else "data set"
@@ -345,7 +345,7 @@ def entry(name: str, holds: str = "") -> Entry:
 
 
 def folders() -> list[Path]:
-    """Where data files are looked for, in this order: what NEARER_DATA names, then the cache."""
+    """The folders of data files, in this order: the one that NEARER_DATA names, the cache."""
     user = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     cache = Path(os.environ.get("NEARER_CACHE") or Path(user) / "nearer")
     own = os.environ.get("NEARER_DATA")
@@ -353,7 +353,7 @@ def folders() -> list[Path]:
 
 
 def locate(file: DataFile) -> Path | None:
-    """The path of a data file, or None where there is none; the content is not checked."""
+    """The path of a data file, or None if there is none; the content is not checked."""
     paths = (folder / file.name for folder in folders())
     return next((path for path in paths if path.is_file()), None)
 

@@ -334,13 +334,13 @@ def check_residuals(
     known = np.isfinite(right) & np.isfinite(log_likelihood) & (right != 0.5)
     p = np.exp(log_likelihood[known])
     sure = np.where(right[known] > 0.5, p, 1 - p)
-    found = {}
+    p_values = {}
     for name, group in groups.items():
         at = np.unique(group[known], return_inverse=True)[1]
         surplus, variance = np.bincount(at, right[known] - sure), np.bincount(at, sure * (1 - sure))
         size = np.square(surplus) / np.maximum(variance, np.finfo(float).tiny)
-        found[name] = float(chdtrc(len(size), size.sum())) if len(size) else np.nan
-    return found
+        p_values[name] = float(chdtrc(len(size), size.sum())) if len(size) else np.nan
+    return p_values
 
 
 def check_distances(answers: Comparisons, held: HeldOut) -> float:
@@ -354,17 +354,17 @@ def check_distances(answers: Comparisons, held: HeldOut) -> float:
     if n * n > FOLDS * QUESTIONS or len(held.fits) < FOLDS:
         return np.nan
     rows, weights = answers.triplets[some], answers.weights[some]
-    fold, found = fold_of(answers.group[some]), np.empty((3, len(some)))
+    fold, predicted = fold_of(answers.group[some]), np.empty((3, len(some)))
     for k, X in enumerate(held.fits):
         seen, out = answers.part(some[fold != k]), fold == k
         fits = _fit_blocks(X, seen, rng), *(_fit_tree(X, seen, clock=clock) for clock in (0, 1))
-        found[:, out] = [_block_margins(Y, rows[out]) for Y in fits]
+        predicted[:, out] = [_block_margins(Y, rows[out]) for Y in fits]
     at = np.argsort(held.rows)[some]
     logs = [held.log_likelihood[at]]
-    logs += [fit_curve(MarginForecast(other), weights)[1] for other in found]
+    logs += [fit_curve(MarginForecast(other), weights)[1] for other in predicted]
     pieces = [np.bincount(held.piece[at], weights * each).astype(np.float64) for each in logs]
     best = max(advantage(each, pieces[0]) for each in pieces[1:])
-    return min(1.0, len(found) * float(ndtr(-best)))
+    return min(1.0, len(predicted) * float(ndtr(-best)))
 
 
 def _block_margins(Y: Floats, rows: NDArray[np.integer]) -> Floats:
@@ -535,9 +535,9 @@ def settle(
     while True:
         for e in (d + 1, d - 1, d + 2):
             if at_least <= e <= most and e not in scores:
-                found = attempt(e, d)
-                if found is not None:
-                    scores[e] = found
+                tried = attempt(e, d)
+                if tried is not None:
+                    scores[e] = tried
         best = HeldOutJudge(scores).best
         if best == d:
             return d
@@ -563,11 +563,11 @@ def fit_smallest(
     weights, held = np.ones(len(rows)), dict[int, HeldOut]()
 
     def attempt(d: int, _: int) -> Floats | None:
-        found = hold_out_once(rows, weights, n, d, Loss("soe"), rng)
-        if found is None:
+        held_out = hold_out_once(rows, weights, n, d, Loss("soe"), rng)
+        if held_out is None:
             return None
-        held[d] = found
-        return found.pieces
+        held[d] = held_out
+        return held_out.pieces
 
     first, d = attempt(fewest, fewest), fewest
     if first is not None:

@@ -160,8 +160,8 @@ class Comparisons(_Rows):
 
     def part(self, rows: NDArray[np.int64]) -> Comparisons:
         """Some of the rows."""
-        kept = {name: getattr(self, name)[rows] for name in ("triplets", "weights", "odds")}
-        return replace(self, **kept)
+        fields = {name: getattr(self, name)[rows] for name in ("triplets", "weights", "odds")}
+        return replace(self, **fields)
 
     def maximise(self, noise: Noise, start: Floats, max_iter: int, tol: float) -> Fit:
         """The most probable positions under this noise, from a start."""
@@ -385,19 +385,19 @@ def _as_choices(
     order = _chosen_first(trials)
     first, row = _distinct(trials, order)
     counts = np.bincount(row, weights=counts, minlength=len(first)).astype(np.float64)
-    kept, order = trials[first], order[first]
-    starts, spans, pairs = _items(kept, order)
-    shown, wanted = kept.n_shown.astype(np.float64), kept.wanted.astype(np.float64)
-    place = np.arange(starts[-1]) - np.repeat(starts[:-1], kept.n_shown)
-    chosen = (place < np.repeat(wanted, kept.n_shown)).astype(np.float64)
-    even = np.repeat(wanted / np.maximum(shown, 1), kept.n_shown)
-    credit = np.where(np.repeat(kept.decided, kept.n_shown), chosen, even)
-    ranked = kept.decided & kept.ranked & (kept.wanted > 1)
+    distinct, order = trials[first], order[first]
+    starts, spans, pairs = _items(distinct, order)
+    shown, wanted = distinct.n_shown.astype(np.float64), distinct.wanted.astype(np.float64)
+    place = np.arange(starts[-1]) - np.repeat(starts[:-1], distinct.n_shown)
+    chosen = (place < np.repeat(wanted, distinct.n_shown)).astype(np.float64)
+    even = np.repeat(wanted / np.maximum(shown, 1), distinct.n_shown)
+    credit = np.where(np.repeat(distinct.decided, distinct.n_shown), chosen, even)
+    ranked = distinct.decided & distinct.ranked & (distinct.wanted > 1)
     ways = gammaln(shown + 1) - gammaln(shown - wanted + 1)
     ways -= np.where(ranked, 0.0, gammaln(wanted + 1))
-    group = scattered(np.sort(kept.questions, axis=1))
+    group = scattered(np.sort(distinct.questions, axis=1))
     n = trials.n_objects if n_objects is None else n_objects
-    screens = (starts, spans, pairs, credit, kept.wanted, ranked, ways)
+    screens = (starts, spans, pairs, credit, distinct.wanted, ranked, ways)
     return Choices(counts, asked[first], row, n, *screens, group)
 
 
@@ -464,10 +464,10 @@ def _places(kind: str, m: int) -> NDArray[np.int64]:
 
 
 def _gathered(
-    starts: NDArray[np.int64], kept: NDArray[np.int64]
+    starts: NDArray[np.int64], which: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The numbers from starts[i] to starts[i + 1] for the i in `kept`, and where each i begins."""
-    sizes = (starts[1:] - starts[:-1])[kept]
+    sizes = (starts[1:] - starts[:-1])[which]
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    shift = np.repeat(starts[:-1][kept] - ends[:-1], sizes)
+    shift = np.repeat(starts[:-1][which] - ends[:-1], sizes)
     return np.arange(ends[-1]) + shift, ends

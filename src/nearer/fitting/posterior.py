@@ -122,8 +122,8 @@ def least(
     On short vectors threads of BLAS only wait for each other, so one is used: 2 ms instead of 40.
     """
     with _BLAS.limit(limits=1, user_api="blas"):
-        found = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    return np.asarray(found.x, dtype=np.float64)
+        result = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return np.asarray(result.x, dtype=np.float64)
 
 
 def fit_bias(answers: Comparisons, fit: Posterior) -> Floats:

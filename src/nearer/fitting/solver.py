@@ -259,12 +259,12 @@ def minimise(
         if slope == 0.0:
             converged = True
             break
-        tried, found = _search(objective, x, value, slope, memory)
-        if not found[0] < value:  # no step is better
+        tried, new = _search(objective, x, value, slope, memory)
+        if not new[0] < value:  # no step is better
             converged, slope = not memory.count, 0.0
             continue
-        slope, step = memory.turn(x, gradient, tried, found[2]), step + 1
-        gain, x, (value, loss, gradient) = value - found[0], tried, found
+        slope, step = memory.turn(x, gradient, tried, new[2]), step + 1
+        gain, x, (value, loss, gradient) = value - new[0], tried, new
         converged = value == 0.0 or gain <= tol * max(abs(value), abs(value + gain), 1.0)
         try:
             if callback is not None:
@@ -285,15 +285,15 @@ def _search(
     low, high, length = 0.0, math.inf, 1.0 if memory.count else 1.0 / math.sqrt(-slope)
     for _ in range(_MOST_TRIALS):
         tried = x + length * memory.direction
-        found = objective(tried)
-        if not found[0] <= value + _DECREASE * length * slope:  # also true of NaN
+        new = objective(tried)
+        if not new[0] <= value + _DECREASE * length * slope:  # also true of NaN
             high = length
-        elif memory.inner(memory.direction, found[2]) >= _CURVATURE * slope:
+        elif memory.inner(memory.direction, new[2]) >= _CURVATURE * slope:
             break
         else:
             low = length
         length = 2.0 * low if high == math.inf else 0.5 * (low + high)
-    return tried, found
+    return tried, new
 
 
 # --- losses --------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Oracles that live elsewhere: language models, similarities, a person at the terminal."""
+"""Oracles outside the program: language models, similarities, a person at the terminal."""
 
 import lazy_loader
 

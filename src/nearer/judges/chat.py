@@ -1,8 +1,8 @@
 """A language model as the judge, over the protocol of OpenAI; see docs/judges.md.
 
 Each object takes one line of the prompt, so that no text can forge an option. Several questions in
-one prompt are numbered, and so are the lines of the reply. Only the connection holds the key: where
-an endpoint repeats it in an error it is removed.
+one prompt are numbered, and so are the lines of the reply. Only the connection holds the key: if
+an endpoint repeats it in an error, it is removed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PICTURES = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
 _TEMPORARY = {408, 409, 425, 429, 500, 502, 503, 504, 529}
 _LONGEST_PAUSE = 60.0
 _LONGEST_REPLY = 1 << 20  # bytes; an answer takes a few hundred
-_UNREADABLE = 20  # so many unreadable replies end a run, if they are at least half of all
+_UNREADABLE = 20  # replies; a run ends at this many unreadable ones, if they are half of all
 
 _ONE = "Answer with the letter A or B and nothing else."
 _SEVERAL = (
@@ -49,7 +49,7 @@ _LINE = re.compile(
 
 @dataclass
 class ChatReport:
-    """What a language model has done so far.
+    """The questions, replies and costs of a language model so far.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ChatReport:
     n_failed
         Calls that failed and were made again.
     n_calls, tokens_in, tokens_out, cost
-        What the calls took.
+        The use and cost of the calls.
     n_read, first
         Answers that could be read, and the sum of those for the option shown first.
     """
@@ -80,7 +80,7 @@ class ChatReport:
 
     @property
     def position_bias(self) -> float:
-        """How much more often than half the option shown first was chosen; −.5 to .5."""
+        """The share of answers that chose the option shown first, minus one half."""
         return self.first / self.n_read - 0.5 if self.n_read else 0.0
 
     @property
@@ -112,7 +112,7 @@ class ChatJudge:
     question
         What is asked, with ``{head}`` where the head belongs.
     key
-        The environment variable that holds the key; None where the endpoint needs none.
+        The environment variable that holds the key; None if the endpoint needs none.
     system
         The system prompt.
     together
@@ -196,7 +196,7 @@ class ChatJudge:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What identifies this judge; a journal begun with another is refused."""
+        """The identity of this judge; a journal of another one is refused."""
         return {
             "model": self.model,
             "question": self.question,
@@ -212,7 +212,7 @@ class ChatJudge:
         return (letters / 4 * self._price[0] + 2 * len(questions) * self._price[1]) / 1e6
 
     def report(self) -> ChatReport:
-        """What was asked and answered so far, what it cost, and how much position mattered."""
+        """The questions, answers and costs so far, and the bias for the first option."""
         return self._counts
 
     def resume(
@@ -277,7 +277,7 @@ class ChatJudge:
         counts.n_unsure += len(firsts) - len(read)
 
     async def _ask(self, shown: list[Shown], *, again: bool) -> tuple[list[float | None], float]:
-        """For each question how much speaks for the first option, and what the call cost."""
+        """For each question the probability of the first option, and the cost of the call."""
         reply = await self._post(self.request(shown, again=again))
         usage = reply.get("usage") if isinstance(reply, dict) else None
         used = usage if isinstance(usage, dict) else {}
@@ -298,7 +298,7 @@ class ChatJudge:
         return firsts, cost
 
     def _note_unreadable(self, reply: Any) -> None:
-        """Count a reply without an answer; where most are so, the run ends."""
+        """Count a reply without an answer; if most are such, the run ends."""
         self._counts.n_malformed += 1
         bad, calls = self._counts.n_malformed, self._counts.n_calls
         if bad >= max(_UNREADABLE, calls / 2):
@@ -309,7 +309,7 @@ class ChatJudge:
             raise JudgeError(f"{what}, the last is {last}; {remedy}")
 
     async def _post(self, body: dict[str, Any]) -> Any:
-        """The reply to a request, which is repeated while the endpoint fails for a while."""
+        """The reply to a request, which is repeated after temporary failures."""
         with one_message(self._where, "a language model"):
             import httpx2 as httpx  # noqa: PLC0415 - an extra
             import tenacity  # noqa: PLC0415
@@ -363,7 +363,7 @@ class ChatJudge:
         raise failure
 
     def _secret(self) -> str:
-        """The key, which must be fit for a header; a message of the client would repeat it."""
+        """The key, checked here because the client's error about a bad header would show it."""
         secret = os.environ.get(self._key, "") if self._key else ""
         if not (secret.isascii() and secret.isprintable()) or " " in secret:
             rule = "holds a character that no key has; set it without, as in $(cat key.txt)"
@@ -395,22 +395,22 @@ class ChatJudge:
 
 
 class _Unavailable(Exception):
-    """The endpoint fails for a while; it may say for how many seconds."""
+    """A temporary failure of the endpoint, which may say how many seconds it lasts."""
 
     def __init__(self, trouble: str, retry_after: str | None = None) -> None:
         super().__init__(trouble)
         try:
             self.retry_after = max(0.0, float(retry_after or 0.0))
-        except ValueError:  # a date: the pause that doubles is enough
+        except ValueError:  # it is a date: the doubling pause is enough
             self.retry_after = 0.0
 
 
 def _server_of(endpoint: str) -> str:
-    """The server of an address, without what may be secret in it."""
+    """The server of an address, without parts that may be secret."""
     try:
         parts = urlsplit(endpoint)
         server = f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
-    except (ValueError, TypeError, AttributeError):  # the port is no number, or all of it no text
+    except (ValueError, TypeError, AttributeError):  # port not a number, or address not a text
         server = ""
     if not re.match("https?://(?!None)", server) or not endpoint.isprintable():
         rule = "must be an address that begins with http:// or https://"
@@ -419,7 +419,7 @@ def _server_of(endpoint: str) -> str:
 
 
 def first_options(reply: Any, count: int) -> list[float | None]:
-    """From a reply how much speaks for each first option; NaN for don't know, None if unread."""
+    """The probability of each first option in a reply; NaN: don't know, None: unreadable."""
     try:
         choice = reply["choices"][0]
         letters = read_letters(choice["message"]["content"], count)
@@ -434,11 +434,11 @@ def first_options(reply: Any, count: int) -> list[float | None]:
 
 
 def read_letters(reply: Any, count: int) -> list[str | None]:
-    """The letter given to each question, ``"?"`` for don't know, None where none is read."""
+    """The letter given to each question, ``"?"`` for don't know, None if unreadable."""
     if not isinstance(reply, str):
         return [None] * count
     lines = _lines(reply, keyed=count > 1)
-    if count == 1:  # the last line, or else the only letter that any line gives
+    if count == 1:  # the last line, or else the only letter in any line
         each = [_read_letter(line) for line in lines] or [None]
         different = {letter for letter in each if letter is not None}
         return [each[-1] or (different.pop() if len(different) == 1 else None)]
@@ -485,7 +485,7 @@ def _graded(logprobs: Any) -> float | None:
     except (KeyError, IndexError, TypeError, ValueError, OverflowError):
         return None
     total = mass["A"] + mass["B"]
-    # Below one half the model was most likely saying something else.
+    # Below one half the reply probably was something else.
     return mass["A"] / total if total > 0.5 else None
 
 

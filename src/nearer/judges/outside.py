@@ -1,4 +1,4 @@
-"""Answers of other programs, by two files, of the person at the terminal, and of similarities."""
+"""Oracles by two files, by the person at the terminal, and by similarities."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Inbox:
 
     Questions are appended as JSON lines, ``{"id": 7, "head": …, "a": …, "b": …}``; answers are
     awaited as ``{"id": 7, "answer": true}``, in any order and from any program. The answer is true
-    where a is nearer, false where b is, null for don't know, or a number from 0.0 to 1.0.
+    if a is nearer, false if b is, null for don't know, or a number from 0.0 to 1.0.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Inbox:
         for row in _rows(whole, self._in, {"id": 7, "answer": True}):
             answer = row["answer"]
             number = isinstance(answer, int) and not isinstance(answer, bool)
-            # By its digits: float() of a whole number that is too large is an error, not inf.
+            # As text, since float() of too large a whole number is an error, not inf.
             self._answers.setdefault(row["id"], float(str(answer)) if number else answer)
         self._read += len(whole)
 
@@ -126,7 +126,7 @@ _LEAVE = {"q", "\x03", "\x04"}
 
 
 def _key() -> str:
-    """One key, arrow keys as the few characters they send; a line where there is no terminal."""
+    """One key, arrow keys as the characters they send; a line if there is no terminal."""
     if sys.stdin.isatty():
         return str(click.getchar())
     line = sys.stdin.readline()
@@ -201,7 +201,7 @@ def from_similarity(
         head, a, b = questions.T if isinstance(questions, np.ndarray) else map(list, columns)
         to_a, to_b = (_similarities(f(head, x), len(questions)) for x in (a, b))
         closer = to_a - to_b
-        known = np.abs(closer) > tie  # not so for NaN, which is no answer either
+        known = np.abs(closer) > tie  # false for NaN, which is no answer
         return [bool(x > 0) if sure else None for x, sure in zip(closer, known, strict=True)]
 
     return oracle

@@ -22,13 +22,13 @@ from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.people import rate_people
 
-_FEWEST_VOTES = 200  # with fewer, ratings are hardly more than the prior
+_FEWEST_VOTES = 200  # with fewer, ratings hardly differ from the prior
 _GROWTH = 1.5  # of the number of votes between two ratings
 
 
 @dataclass(frozen=True)
 class PanelReport:
-    """What the judges of a panel have done.
+    """The votes and the reliability of the judges of a panel.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class PanelReport:
 
 
 class Panel:
-    """Several judges as one oracle, rated as they go.
+    """Several judges as one oracle, rated as they answer.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Panel:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What identifies the judges; a journal begun with others is refused."""
+        """The identity of the judges; a journal of others is refused."""
         return {
             "judges": {name: getattr(judge, "about", {}) for name, judge in self._judges.items()},
             "votes": self._votes,

@@ -1,4 +1,4 @@
-"""What all pictures share: what they take, figures, colours, fonts and files."""
+"""The common parts of all pictures: inputs, figures, colours, fonts and files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _WINDOWS = ("Microsoft YaHei", "Yu Gothic", "Malgun Gothic", "Nirmala UI")
 
 
 def axes_on(ax: Any, size: float = 6, height: float | None = None) -> Axes:
-    """The axes to draw on: those that were given, or those of a new figure, so many inches wide."""
+    """The axes to draw on: those given, or those of a new figure of `size` inches."""
     if ax is None:
         return Figure(figsize=(size, height or size), layout="constrained").subplots()
     rule = "one Matplotlib Axes; of a figure give figure.subplots(), of an array one of its axes"
@@ -147,19 +147,19 @@ def drawable(texts: Sequence[str]) -> dict[str, str]:
     return drawn
 
 
-# --- what pictures take ---------------------------------------------------------------------------
+# --- inputs of pictures ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class MapInputs:
-    """What a map shows, checked: of each object what is known, along the directions shown."""
+    """The checked inputs of a map, along the directions that it shows."""
 
     places: Floats
-    axes: list[str]  # what to write on them
+    axes: list[str]  # their labels
     labels: list[str] | None
     covariances: Floats | None
     pictures: Sequence[str | os.PathLike[str] | None] | None
-    colours: Floats | None  # values, or numbers of classes; nan where none is known
+    colours: Floats | None  # values, or numbers of classes; nan if not known
     classes: list[str] | None  # the names of the classes
 
 
@@ -171,10 +171,10 @@ def read_inputs(
     colour: ArrayLike | None = None,
     most: int | None = None,
 ) -> MapInputs:
-    """Check what a map takes.
+    """Check the inputs of a map.
 
     Positions in more than two dimensions are seen along the `most` directions of greatest variance,
-    all of them where None; others stay as they are.
+    all of them if None; others are unchanged.
     """
     points = as_points(positions)
     n, d = points.shape
@@ -203,7 +203,7 @@ def read_inputs(
 
 
 def _check_length(n: int, name: str, values: Any) -> None:
-    """Refuse what is no list in order, or not as long as there are objects."""
+    """Refuse anything but an ordered list with one entry for each object."""
     is_list = isinstance(values, Sized) and not isinstance(values, str | bytes | Set | Mapping)
     # an array without dimensions has no length
     if not is_list or getattr(values, "shape", None) == ():
@@ -237,7 +237,7 @@ def _read_colours(colour: Any) -> tuple[Floats, list[str] | None]:
 
 def read_thumbnail(file: str | os.PathLike[str], size: float) -> Image.Image:
     """A picture, upright, sharp enough to be shown at a size in points or pixels of a page."""
-    pixels = max(1, round(4 * size))  # four to each: fine screens have two or three
+    pixels = max(1, round(4 * size))  # four to each point: fine screens show two or three
     remedy = "give the path of an image file, or None for an object that has none"
     path = Path(checks.one("pictures", file, str | os.PathLike, f"paths: {remedy}"))
     with one_message(path, "a picture", remedy), Image.open(path) as picture:

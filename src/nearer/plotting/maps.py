@@ -1,10 +1,10 @@
 """Maps to print, and pages with a map to explore: dots or pictures, names, regions, colours.
 
 On a printed map each name is tried beside its object, on eight sides, then a little farther off
-with a line to it. The first place is taken that covers no other name, dot or picture. Isolated
-objects come first, because they have the room and are the ones that a reader looks up. What is
-taken is marked on a raster of the page, so that hundreds of thousands of marks cost no more than a
-few. Lengths are in points (1/72 inch). ``explore.html`` beside this module is the page to explore.
+with a line to it. The name is written at the first place that covers no other name, dot or picture.
+Isolated objects come first, because they have room and readers look them up. Occupied places are
+marked on a raster of the page, so that hundreds of thousands of marks cost no more than a few.
+Lengths are in points (1/72 inch). ``explore.html`` beside this module is the page to explore.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from nearer.plotting.canvas import COLOURS, GREY, MANY, PICTURE, Floats, MapInpu
 
 _MARKERS = "osD^vP"  # with the colours, for classes beyond the sixth
 _FEW = 60  # objects up to which dots and pictures are drawn at full size
-_DARKEST = 0.3  # opacity of regions that overlap at a place
+_DARKEST = 0.3  # opacity of overlapping regions
 _SIDES = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, 1], [1, -1], [-1, -1]])
 
 
@@ -67,16 +67,16 @@ def plot_positions(
     positions
         ``(n, d)``.
     labels
-        What to write beside each object, as far as there is room.
+        The name of each object, written if there is room.
     covariances
-        ``(n, d, d)`` uncertainty of each position, drawn as a region that holds 95 % of it.
+        ``(n, d, d)`` uncertainty of each position, drawn as a 95 % region.
     pictures
-        An image file for each object, drawn at its place; None where there is none.
+        An image file for each object, drawn at its position; None for no image.
     picture_size
         Points (1/72 inch) of a picture's longer side; None: 40, less where objects are crowded.
     colour
         A class or a number for each object: classes get a colour each and a legend, numbers
-        (fractions) a scale. What is missing (None, nan) is grey.
+        (fractions) a scale. Missing values (None, nan) are grey.
     title
         Written above.
     ax
@@ -85,7 +85,7 @@ def plot_positions(
     Returns
     -------
     ax
-        What was drawn on: of a grid, the map of the first two directions.
+        The axes; of a grid, those of the first two directions.
 
     Examples
     --------
@@ -124,11 +124,11 @@ class _PrintedMap:
             "s": max(20 * few**0.6, 1.0),
             "alpha": max(0.85 * few**0.15, 0.2),
             "linewidths": 0,
-            "rasterized": self.n > MANY,  # a vector file of so many dots is slow to open
+            "rasterized": self.n > MANY,  # a vector file with many dots is slow to open
         }
         self.scale: Any = None  # the dots that a colour bar explains
         self.classes: list[tuple[Any, str]] = []  # the dots that a legend explains, and their names
-        self.every = max(1, -(-self.n // MANY))  # one object in so many has its region drawn
+        self.every = max(1, -(-self.n // MANY))  # the region of every n-th object is drawn
 
     def draw(self, given: Axes | None, title: str) -> Axes:
         is_one = given is not None or self.k <= 2
@@ -143,9 +143,9 @@ class _PrintedMap:
             self._draw_objects(panel, i, j)
         self._label(panels)
         self._explain(ax, list(panels.values()))
-        figure.draw_without_rendering()  # settles layout and limits, by which names are placed
+        figure.draw_without_rendering()  # fixes layout and limits before names are placed
         if self.n > MANY and given is None:
-            figure.set_layout_engine("none")  # to lay it out again would draw everything twice more
+            figure.set_layout_engine("none")  # another layout would draw everything twice
         for (i, j), panel in panels.items():
             self._name_objects(panel, self._places(i, j))
         return ax
@@ -191,7 +191,7 @@ class _PrintedMap:
                 panel.set_ylabel(names[j], fontsize=8)
 
     def _draw_objects(self, ax: Axes, i: int, j: int) -> None:
-        """Dots, and what is not known of them, along two directions."""
+        """Dots and their uncertainty, along two directions."""
         places, covariances = self._places(i, j), self.shown.covariances
         if covariances is not None and self.on_a_line:
             half, (x, y) = _half_bars(covariances), places.T
@@ -231,7 +231,7 @@ class _PrintedMap:
         figure = canvas.figure_of(ax)
         if self.scale is not None:
             figure.colorbar(self.scale, ax=panels, shrink=0.6)
-        # of classes all, also those whose names Matplotlib leaves out: empty, or with _ before them
+        # All classes, also those whose names Matplotlib would omit: empty ones, or with _ first.
         drawn = {id(handle) for handle, _ in self.classes}
         others = zip(*ax.get_legend_handles_labels(), strict=True)  # of axes that were given
         listed = [(handle, name) for handle, name in others if id(handle) not in drawn]
@@ -251,14 +251,14 @@ class _PrintedMap:
             where: dict[str, Any] = {"loc": "upper right", "ncols": 1 + len(names) // 12}
         else:
             columns = max(1, min(6, 90 // (max(map(len, names)) + 4)))
-            # so many letters below the axes, however high these are, there is room for their label
+            # The label has room below the axes for this many letters, whatever their height.
             where = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "borderaxespad": 2.5}
             where |= {"ncols": columns}
         where |= {"frameon": False, "fontsize": 8, "markerscale": 1.3}
         place = figure if len(panels) > 1 else ax
         legend = place.legend(handles, ["-"] * len(names), **where)
         for text, name in zip(legend.get_texts(), names, strict=True):
-            text.set(text=name, parse_math=False)  # as it is, whatever it begins with
+            text.set(text=name, parse_math=False)  # without interpreting it
 
     def _name_objects(self, ax: Axes, places: Floats) -> None:
         """Draw pictures, smaller where objects are crowded, then the names."""
@@ -332,7 +332,7 @@ def _ellipses(ax: Axes, places: Floats, covariances: Floats) -> None:
 
 
 class _Raster:
-    """Where on the page there is something, in cells of a point."""
+    """The occupied cells of the page, each one point wide."""
 
     def __init__(self, page: Floats, half: float, size: Floats) -> None:
         self._size = size
@@ -361,7 +361,7 @@ class _Raster:
         return None
 
     def _take(self, low: Floats, high: Floats) -> bool:
-        """Take a rectangle if it is on the page and nothing is there."""
+        """Reserve a rectangle if it is on the page and free."""
         if (low < 0).any() or (high > self._size).any():
             return False
         left, bottom = np.floor(low).astype(np.int64)
@@ -419,11 +419,11 @@ def explore_positions(
     positions
         ``(n, d)``; of more than two dimensions the reader chooses which directions to see.
     labels, covariances, pictures, colour
-        As in `plot_positions`; pictures are made small and held by the page.
+        As in `plot_positions`; pictures are made small and stored in the page.
     picture_size
         Pixels of a picture's longer side; None: 40, less where objects are crowded.
     title
-        Of the page.
+        The title of the page.
 
     Examples
     --------
@@ -460,7 +460,7 @@ def _embedded(file: str | os.PathLike[str] | None, size: float) -> str | None:
 
 
 def _rounded(values: Floats | None) -> Any:
-    """Numbers with five digits, which no screen can tell from more."""
+    """Numbers with five digits, more than any screen shows."""
     if values is None:
         return None
     rounded = [float(f"{x:.5g}") for x in values.ravel().tolist()]

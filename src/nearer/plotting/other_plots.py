@@ -103,10 +103,10 @@ def plot_dimension(estimate: DimensionEstimate, ax: Axes | None = None) -> Axes:
 
 
 def plot_world(positions: ArrayLike, cities: Any) -> Figure:
-    """The map of `nearer.datasets.load_cities` and, beside it, the one that positions give.
+    """Draw the map of `nearer.datasets.load_cities` and, beside it, that of the positions.
 
-    Three dimensions or more are laid over the globe and read as latitude and longitude; two are
-    laid over the flat map.
+    Three dimensions or more are aligned with the globe and drawn by latitude and longitude; two are
+    aligned with the flat map.
 
     Examples
     --------

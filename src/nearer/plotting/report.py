@@ -1,8 +1,7 @@
 """Reports for papers: one HTML file, or Markdown with its pictures beside it.
 
 The sentences are in ``templates/report.jinja`` and ``methods.jinja``; ``html.jinja`` and
-``markdown.jinja`` lay them out, and escape every text, so that names with ``<`` or ``|`` in them
-stay names.
+``markdown.jinja`` lay them out and escape every text, so that names may contain ``<`` or ``|``.
 """
 
 from __future__ import annotations
@@ -106,7 +105,7 @@ def _percent(share: float) -> str:
 
 
 def _cell(value: Any) -> str:
-    """What a table shows: numbers with commas, shares and their intervals in per cent, texts."""
+    """A cell of a table: numbers with commas, shares and intervals in per cent, texts."""
     if isinstance(value, tuple):
         low, high = value
         return f"{100 * low:.1f} – {100 * high:.1f} %"
@@ -140,10 +139,10 @@ def _figures(
 
 
 def _facts(e: Embedding) -> dict[str, Any]:
-    """What both the report and the text for a methods section are about."""
+    """The facts in both the report and the methods paragraph."""
     posterior, phases = e.details.get("posterior"), {phase.name for phase in e.history}
     method = str(e.details.get("method", ""))
-    for name, is_it in (  # of runs, in which the method is not recorded
+    for name, is_it in (  # for runs, which do not record the method
         ("noisy", posterior is not None),
         ("ckl", "crowd kernel" in phases),
         ("soe", "loss" in e.details),
@@ -188,9 +187,9 @@ def _values(e: Embedding) -> dict[str, Any]:
 
 
 def _data_lines(e: Embedding) -> list[str]:
-    """What is known of the answers, and what was left out, as sentences."""
+    """Sentences about the answers, and about those that were left out."""
     read, n = e.details.get("read"), len(e.positions)
-    is_complete = "read" in e.details or e.chosen  # otherwise nothing is known of what was left out
+    is_complete = "read" in e.details or e.chosen  # else this is unknown
     if read is None and len(e.triplets):
         read = examine(e.triplets, [str(i) for i in range(n)])
     if read is None:
@@ -202,7 +201,7 @@ def _data_lines(e: Embedding) -> list[str]:
 
 
 def _evidence(e: Embedding) -> dict[str, Any] | None:
-    """The table of what is known of each number of dimensions."""
+    """The table of the evidence for each number of dimensions."""
     known = {d: x for d, x in sorted(e.evidence.items()) if isinstance(x, dict)}
     most = max((d for d, x in known.items() if "probability" in x), default=0)
     pooled = most if most < len(e.positions) - 1 else 0
@@ -222,7 +221,7 @@ def _evidence(e: Embedding) -> dict[str, Any] | None:
 
 
 def _agreement(e: Embedding) -> list[list[Any]]:
-    """How often answers are predicted by the map and by other answers; none where not known."""
+    """How often answers are predicted by the map and by other answers, as far as known."""
     measured, held, rows = e.details.get("agreement") or {}, e.held_out, list[list[Any]]()
     if held is not None:
         rows.append(["this map, held-out answers", held.accuracy, (held.low, held.high), None])
@@ -240,7 +239,7 @@ def _agreement(e: Embedding) -> list[list[Any]]:
 
 
 def _people(e: Embedding, table: Any) -> dict[str, Any]:
-    """What is said of people: a table of them, and who stands out."""
+    """The table of people, and the people with flags."""
     weights = np.empty((len(table), 0)) if e.weights is None else e.weights
     rows = []
     for i in np.argsort(np.nan_to_num(table["agreement"], nan=2.0), kind="stable").tolist():
@@ -268,7 +267,7 @@ def _objects(e: Embedding) -> dict[str, Any]:
     n, order, which = len(e.positions), np.arange(len(e.positions)), "the first and the last"
     columns: dict[str, Sequence[Any]] = {"object": list(map(str, e.object_names))}
     uncertainty = None
-    if len(e.triplets):  # they need not have been kept
+    if len(e.triplets):  # they may not be stored
         asked = np.bincount(e.triplets.ravel(), minlength=n)
         columns["comparisons"] = asked.tolist()
         order, which = np.argsort(asked), "those in the fewest and in the most answers"
@@ -286,7 +285,7 @@ def _objects(e: Embedding) -> dict[str, Any]:
 
 
 def _first_and_last(rows: list[list[Any]], what: str, which: str) -> dict[str, Any]:
-    """The rows that a table has room for, and a caption that says which these are."""
+    """The rows that a table has room for, and a caption that names them."""
     if len(rows) <= MANY:
         return {"rows": rows, "caption": f"All {len(rows):,} {what}"}
     half = MANY // 2

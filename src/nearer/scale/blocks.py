@@ -10,7 +10,7 @@ together; counts of the first bits of the hash make the parts as large as they m
 
 Passes add the sums of one block after another, so that a fit gives the same bits every time. With
 several processes, process 0 runs the optimiser as if it were alone. That moves as many bytes as
-summing the gradient everywhere would, and nothing can run out of step.
+summing the gradient in every process would, and processes cannot diverge.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ Renumber = Callable[[Rows], Rows]
 BLOCK = 1 << 20  # rows read at a time: 24 MB as they are in most files
 HELD_OUT = 1 << 17  # answers; the standard error of their accuracy is below .0014
 READ = _fit.MANY  # rows a block of a pass: as many as are fitted without blocks
-_PATIENCE = 300.0  # seconds without an answer after which a process is given up
+_PATIENCE = 300.0  # seconds without an answer after which a process counts as dead
 _ROW = 3 * np.dtype(np.int32).itemsize  # bytes
-# Bits of a hash: fewer answers have one value than are held out, up to HELD_OUT² of them.
+# Bits of a hash: of up to HELD_OUT² answers, fewer share a value than are held out.
 _BITS = HELD_OUT.bit_length() - 1
 _THREE = ("head", "near", "far")
 _NONE = np.empty((0, 3), dtype=np.int32)
@@ -65,7 +65,7 @@ class BlockSource:
 
     where: str  # as messages call it
     blocks: Iterable[NDArray[Any]]
-    n_rows: int  # of an iterator, as many as are read to see whether there are very many
+    n_rows: int  # of an iterator: those that were read to see whether there are very many
     names: dict[str, int] | None = None  # numbers of objects that are texts; grows with reading
     unread: tuple[str, ...] = ()  # columns that are not used
 
@@ -93,7 +93,7 @@ def _are_triplets(rows: NDArray[Any]) -> bool:
 
 
 def _npy(path: Path) -> BlockSource | None:
-    """Rows of an array on disk, none of them in memory before they are wanted."""
+    """Rows of an array on disk, read when they are needed."""
     load = partial(np.load, path, mmap_mode="r", allow_pickle=False)
     try:
         whole = load()
@@ -102,7 +102,7 @@ def _npy(path: Path) -> BlockSource | None:
     if not _are_triplets(whole):
         return None
     cut = range(0, len(whole), BLOCK)
-    # each block has a map of its own, since pages of a map count as memory in use
+    # each block is mapped by itself, since pages of a map count as used memory
     return BlockSource(str(path), (np.array(load()[i : i + BLOCK]) for i in cut), len(whole))
 
 
@@ -162,7 +162,7 @@ def _batches(
 
 
 def _numbers(column: Any, names: dict[str, int] | None) -> NDArray[Any]:
-    """A column of a batch; of texts, the numbers of objects that are called so."""
+    """A column of a batch; texts become numbers of objects."""
     if names is None:
         return np.asarray(column)
     coded = column.cast("string").dictionary_encode()
@@ -210,7 +210,7 @@ def store(
 ) -> Stored:
     """Check triplets and write them to a temporary file.
 
-    Of the blocks, this process writes every so many-th: `share` says which, of how many.
+    With `share` = (i, k), this process writes only every k-th block, from the i-th on.
     """
     with ExitStack() as until_done:
         try:
@@ -219,7 +219,7 @@ def store(
             n, names, new = _numbered(ids, n_objects, renumber, source.names)
             held, sample, n_seen = _arranged(file, new, counts, share[1], sampled)
         except OSError as error:
-            what = f"cannot be kept in {tempfile.gettempdir()} ({error.strerror})"
+            what = f"cannot be stored in {tempfile.gettempdir()} ({error.strerror})"
             rule = "12 bytes a row are needed: set TMPDIR to a folder with room"
             raise InvalidInput(f"{source.where}: {what}; {rule}") from error
         until_done.pop_all()  # the file stays open
@@ -258,7 +258,7 @@ def _written(
 def _numbered(
     ids: Rows, n: int | None, renumber: bool, texts: dict[str, int] | None
 ) -> tuple[int, tuple[Any, ...] | None, Renumber | None]:
-    """How many objects there are, their names, and how ids become numbers; None: they are."""
+    """The number of objects, their names, and a map from ids to numbers; None: ids are numbers."""
     if texts is not None:
         names = sorted_names(texts)
         places = np.empty(len(names), dtype=np.int32)
@@ -297,7 +297,7 @@ def _arranged(
 
 
 def _hashes(rows: Rows) -> NDArray[np.int64]:
-    """A number that looks random, the same for the same three objects in any order."""
+    """A hash of three objects, the same in any order."""
     mixed = rows.astype(np.uint64) * SPREAD | np.uint64(1)
     product = mixed[:, 0] * mixed[:, 1] * mixed[:, 2] * SPREAD
     return np.asarray(product >> np.uint64(64 - _BITS), dtype=np.int64)
@@ -328,7 +328,7 @@ def lay_out(answers: Stored) -> tuple[Passes, Passes]:
 
 
 class BlockPasses(Passes):
-    """Passes over answers that are read block by block, in every pass again."""
+    """Passes over answers, each of which reads all blocks again."""
 
     def __init__(self, blocks: Callable[[], Iterable[Rows]], n_rows: int, n_objects: int) -> None:
         self._blocks, self.n_objects, self.total = blocks, n_objects, float(n_rows)
@@ -366,7 +366,7 @@ class BlockPasses(Passes):
             count = min(math.ceil(share * len(rows)), len(drawn) - n)
             drawn[n : n + count] = rows[np.sort(rng.integers(len(rows), size=count))]
             n += count
-        # A pass over a block holds fewer gradients than one over all that are drawn.
+        # A pass over a block needs less memory than one over the whole sample.
         cut = range(0, n, READ)
         parts = [drawn[start : min(start + READ, n)] for start in cut]
         return BlockPasses(lambda: parts, n, self.n_objects)
@@ -375,7 +375,7 @@ class BlockPasses(Passes):
 # --- several processes ---------------------------------------------------------------------------
 
 
-# What each process adds to the sums of a pass over its own share.
+# The sums of a pass that each process computes over its share.
 _WORK: dict[str, Callable[..., Iterable[Any]]] = {
     "sums": lambda mine, X, loss: mine.sums(loss, X),
     "violated": lambda mine, X: [mine.share_violated(X) * len(mine)],
@@ -402,7 +402,7 @@ class Processes:
         self._passes: list[Any] = []  # over this process's own share, in the order of their making
         patience = timedelta(seconds=_PATIENCE)
         self._store, self.rank, self.size = next(dist.rendezvous("env://", timeout=patience))
-        self.share = self.rank, self.size  # which part of the answers is this process's
+        self.share = self.rank, self.size  # the part of the answers of this process
         gpus = torch.cuda.is_available()
         if gpus:
             torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", self.rank)))
@@ -429,7 +429,7 @@ class Processes:
         return self._shared(seen), self._shared(every)
 
     def serve(self, answers: Stored) -> None:
-        """Do what process 0 orders, until it dismisses the others."""
+        """Execute orders of process 0 until it dismisses the others."""
         self.layout(answers)
         while (order := self._heard(None)) is not None:
             self._work_on(None, *order)
@@ -450,7 +450,7 @@ class Processes:
     # --- what all do
 
     def _heard(self, order: Any) -> Any:
-        """What process 0 orders, which is what it passes here."""
+        """The order that process 0 passes here, in every process."""
         box, cpu = [order], self._torch.device("cpu")
         self._together(self._dist.broadcast_object_list, box, 0, device=cpu)
         return box[0]
@@ -474,7 +474,7 @@ class Processes:
         return sums
 
     def _shared(self, mine: Any) -> Passes:
-        """One's own passes by a number that is the same for all, and how many answers all have."""
+        """The number of these passes, the same in all processes, and the number of all answers."""
         self._passes.append(mine)
         number = self._torch.tensor([len(mine)])
         self._together(self._dist.all_reduce, number)
@@ -488,8 +488,7 @@ class Processes:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun stops those that are left
             raise WorkerDied(
                 f"{self._missing()} (noticed by process {self.rank}: "
-                f"{str(error).splitlines()[0][:120]}); start all of them again, and the fit goes "
-                "on from where it was"
+                f"{str(error).splitlines()[0][:120]}); start all of them again to continue"
             ) from error
 
     # --- signs of life
@@ -498,15 +497,17 @@ class Processes:
         for beat in itertools.count():
             try:
                 self._store.set(f"beat/{self.rank}", str(beat))
-            except Exception:  # process 0, which has the store, is gone
+            except Exception:  # process 0, which has the store, has ended
                 return
             time.sleep(1.0)
 
     def _stop(self, *_: Any) -> None:
-        raise WorkerDied(f"process {self.rank} was told to stop, as another had failed; see above")
+        raise WorkerDied(
+            f"process {self.rank} stopped because another process had failed; see above"
+        )
 
     def _missing(self) -> str:
-        """The processes that leave no sign of life."""
+        """The processes that no longer respond."""
         others = [rank for rank in range(self.size) if rank != self.rank]
         try:
             before = [self._noted("beat", rank) for rank in others]

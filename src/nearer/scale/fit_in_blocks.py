@@ -1,7 +1,7 @@
-"""Fits of very many answers in blocks, whether memory holds them or not: `nearer.fit` calls this.
+"""Fits of very many answers in blocks, also of more than memory holds, for `nearer.fit`.
 
 docs/scale.md lists the steps. The curve that fits the held-out answers gives the rate of errors and
-the unit of distance. The prior is as wide as the positions then are, since with many answers a
+the unit of distance. The prior is as wide as the positions then are; with many answers per
 coordinate it hardly matters.
 """
 
@@ -40,13 +40,13 @@ from nearer.fitting.solver import (
 from nearer.questions import Floats, share_interval
 from nearer.scale.blocks import Stored, as_source, lay_out, store
 
-_LAST = "all answers"  # the stage that ends as closely as is asked for
+_LAST = "all answers"  # the stage that ends at the tolerance of the call
 
 
 def in_blocks(
     answers: Any, n_objects: int | None = None, objects: str = "auto", *, sampled: bool = True
 ) -> Any:
-    """Very many answers as they are fitted in blocks; all others as they are."""
+    """Very many answers in the form for blocks; all others unchanged."""
     source = as_source(answers)
     if source is None:
         return answers
@@ -56,7 +56,7 @@ def in_blocks(
 
 
 class Checkpoint:
-    """The positions that each stage of a fit has reached, from which the next fit goes on."""
+    """The positions that each stage of a fit has reached, from which a later call continues."""
 
     def __init__(self, file: Path | None = None, progress: Callable[[str], object] = bool) -> None:
         self._file, self._progress = file, progress
@@ -65,12 +65,12 @@ class Checkpoint:
         self.steps = 0
 
     def take_up(self, answers: Stored, goal: Goal) -> bool:
-        """Go on from the file, if it is of the same answers and the same goal."""
+        """Continue from the file, if it has the same answers and the same goal."""
         facts = [answers.n_rows, answers.n_objects, goal.method, goal.d, goal.most]
         self._about = hashlib.sha256(answers.held_out.tobytes() + repr(facts).encode()).hexdigest()
         if self._file is None or not self._file.is_file():
             return False
-        arrays = read_numpy(self._file, "remove it to begin anew")
+        arrays = read_numpy(self._file, "remove it to begin again")
         if str(arrays.pop("about", "")) != self._about:
             return False
         self._reached = arrays
@@ -79,7 +79,7 @@ class Checkpoint:
     def stage(
         self, name: str, begin: Callable[[], Floats], passes: Callable[[], Passes], **how: Any
     ) -> Fit:
-        """One fit, from where it was left or from its beginning."""
+        """One fit, continued or from its beginning."""
         start = self._reached[name] if name in self._reached else begin()
 
         def after_step(step: int, value: float, X: Any) -> None:
@@ -94,7 +94,7 @@ class Checkpoint:
         return fit
 
     def save(self) -> None:
-        """Write down what was reached."""
+        """Write the positions so far to the file."""
         if self._file is not None and self._about:
             sink = io.BytesIO()
             arrays: dict[str, Any] = {name: as_array(X) for name, X in self._reached.items()}
@@ -113,20 +113,20 @@ def fit_many(
     rng: np.random.Generator,
     *,
     layout: Callable[[Stored], tuple[Passes, Passes]] = lay_out,
-    kept: Checkpoint | None = None,
+    checkpoint: Checkpoint | None = None,
     call: str = "",
 ) -> Embedding:
     """Positions from stored answers; `layout` says where passes over them run."""
-    kept = kept or Checkpoint()
+    checkpoint = checkpoint or Checkpoint()
     try:
         estimate = None
         if goal.d is None:
             estimate = _dimension(answers, goal, rng)
             goal = replace(goal, d=estimate.dimension)
-        many = _ManyAnswers(answers, goal, kept, rng, *layout(answers))
+        many = _ManyAnswers(answers, goal, checkpoint, rng, *layout(answers))
         return many.embedding(estimate, call)
     except BaseException:
-        kept.save()
+        checkpoint.save()
         raise
 
 
@@ -153,7 +153,7 @@ class _ManyAnswers:
 
     answers: Stored
     goal: Goal
-    kept: Checkpoint
+    checkpoint: Checkpoint
     rng: np.random.Generator
     seen: Passes
     every: Passes
@@ -176,13 +176,13 @@ class _ManyAnswers:
             posterior = self._noisy("noisy answers", posterior, curve, self.seen)
             right, curve = self._predicted(posterior)
             posterior = self._noisy(_LAST, posterior, curve, self.every)
-            curve = replace(curve, sharpness=1.0)  # which the unit now is
+            curve = replace(curve, sharpness=1.0)  # since the unit is now the noise
         else:
             fit = self._fit(_LAST, lambda: posterior.positions, lambda: self.every, loss)
             posterior = replace(
                 posterior, positions=fit.positions, loss=fit.loss, converged=fit.converged
             )
-        posterior = replace(posterior, curve=curve, n_iter=self.kept.steps)
+        posterior = replace(posterior, curve=curve, n_iter=self.checkpoint.steps)
         error_rate = self.every.share_violated(posterior.positions)
         return _embedding(self.answers, method, posterior, estimate, right, error_rate, call)
 
@@ -197,13 +197,13 @@ class _ManyAnswers:
         return Posterior(fit.positions, covariances, noise, loss=fit.loss, converged=fit.converged)
 
     def _reduced(self, loss: Loss) -> Floats:
-        """Positions from some of the answers, in one dimension fewer after the other."""
+        """Positions from some of the answers, reduced one dimension at a time."""
         n, first = self.answers.n_objects, self.d + EXTRA
         size = ENOUGH * n * first
 
         @cache
         def few() -> Passes:
-            rng = np.random.default_rng(0)  # the same ones where a fit goes on
+            rng = np.random.default_rng(0)  # the same answers if a fit continues
             return self.seen.few(size, rng) if len(self.seen) >= 2 * size else self.seen
 
         def reduced(d: int) -> Floats:
@@ -226,7 +226,7 @@ class _ManyAnswers:
     ) -> Fit:
         tol = self.goal.tol if name == _LAST else max(self.goal.tol, ROUGH)
         how = {"loss": loss, "ridge": ridge, "max_iter": self.goal.max_iter, "tol": tol}
-        return self.kept.stage(name, begin, passes, **how)
+        return self.checkpoint.stage(name, begin, passes, **how)
 
     def _predicted(self, posterior: Posterior) -> tuple[Floats, Curve]:
         """Which of the answers held out were predicted, and the curve that fits them best."""

@@ -1,9 +1,9 @@
-"""Fits on a GPU: answers that lie there, passes over them, and the optimiser.
+"""Fits on a GPU: answers in its memory, passes over them, and the optimiser.
 
-One Triton kernel computes the six losses of `nearer._kernels.comparisons`, a block of triplets a
-program. Positions are float32: a map of a million objects spans some thousand margins of soe, so
-that the last digit is a ten-thousandth of the margin. Choices are tables of trials of one shape, in
-float64, as sums over sets of items need it; PyTorch differentiates their likelihood.
+One Triton kernel computes the six losses of `nearer._kernels.comparisons`, one program for each
+block of triplets. Positions are float32: a map of a million objects spans some thousand margins of
+soe, so that the last digit is a ten-thousandth of the margin. Choices are tables of trials of one
+shape, in float64, as sums over sets of items need it; PyTorch differentiates their likelihood.
 
 The optimiser is the processor's with tensors as vectors. PyTorch's own L-BFGS, in float32, ended in
 six of ten fits after two steps that gained nothing.
@@ -30,7 +30,7 @@ from nearer.questions import Floats
 
 _DEVICE = "cuda"
 _CELLS = 1 << 24  # numbers held at a time outside the Triton kernel
-_BLOCK = 256  # triplets a program; 128 to 1,024 measured alike
+_BLOCK = 256  # triplets a program; 128 to 1,024 take the same time
 
 Tensor = Any
 
@@ -161,7 +161,7 @@ class GpuPasses(Passes):
 
     @classmethod
     def of_blocks(cls, blocks: Iterable[NDArray[np.int32]], n_rows: int, n: int) -> GpuPasses:
-        """Answers that come block by block; only the device holds them all."""
+        """Answers in blocks; only the GPU holds them all."""
         rows = torch.empty((n_rows, 3), dtype=torch.int32, device=_DEVICE)
         at = 0
         for block in blocks:
@@ -229,12 +229,12 @@ class GpuPasses(Passes):
         return self.part(at.sort().values)
 
     def part(self, which: Any) -> GpuPasses:
-        """Some of the answers; those of a slice stay where they lie."""
+        """Some of the answers; a slice is not copied."""
         weights = None if self._weights is None else self._weights[which]
         return GpuPasses(self._triplets[which], weights, self.n_objects)
 
     def _parts(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """So many rows at a time, and their weights."""
+        """Parts of `size` rows, with their weights."""
         for start in range(0, len(self), max(1, size)):
             rows = slice(start, start + max(1, size))
             yield self._triplets[rows], 1.0 if self._weights is None else self._weights[rows]
@@ -247,7 +247,7 @@ class GpuPasses(Passes):
 
 
 def _directions(X: Any, rows: Any, tail: float) -> tuple[Any, Any, Any]:
-    """Margins, and the gradients in the head of what its two distances count."""
+    """Margins, and the gradients of both f(δ) in the head."""
     h, a, b = rows.long().T
     u, w = X[h] - X[a], X[h] - X[b]
     near, far = u.square().sum(1), w.square().sum(1)
@@ -363,7 +363,7 @@ class _StepMemory:
     def turn(self, x: Tensor, old: Tensor, tried: Tensor, new: Tensor) -> float:
         moved, turned = tried - x, new - old
         curvature = moved @ turned
-        if float(curvature) > 0:  # otherwise the step says nothing
+        if float(curvature) > 0:  # otherwise the step is not remembered
             self._past.append((moved, turned, curvature))
         q, weights = -new, []
         for moved, turned, curvature in reversed(self._past):

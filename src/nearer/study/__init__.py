@@ -1,1 +1,1 @@
-"""People answer: one SQLite file a study, a web app that asks, and what is read out of it."""
+"""People answer: one SQLite file a study, a web app that asks, and its exports."""

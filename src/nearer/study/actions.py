@@ -1,4 +1,4 @@
-"""What may happen to a study: people join, answer and go; researchers decide.
+"""The changes of a study: people join, answer and leave; researchers decide.
 
 Every function here is a change (see `nearer.study.store`): it checks first and raises `Refusal`
 before anything has changed, then writes rows. How fast a person answers is judged by the server's
@@ -21,7 +21,7 @@ from nearer.study.items import Item
 from nearer.study.store import insert_items, stored_items
 from nearer.trials import Trials
 
-#: panel: (its parameter for the person, further parameters that are kept)
+#: panel: (its parameter for the person, further parameters that are stored)
 PANELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "prolific": ("PROLIFIC_PID", ("STUDY_ID", "SESSION_ID")),
     "mturk": ("workerId", ("assignmentId", "hitId")),
@@ -29,11 +29,11 @@ PANELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "link": ("participant", ()),
 }
 FEWEST_CATCH = 2  # catch trials that the flag needs
-FEWEST_REPEATS = 4  # repeats that both times were decided, which the flag needs
+FEWEST_REPEATS = 4  # repeats decided both times that the flag needs
 GAP = 5  # questions between one and its repeat, at least
 #: questions a person holds at a time: the one on the page and the one that is being loaded
 AHEAD = 2
-_TRIES = 64  # questions drawn at random, of which the first or best that fits is taken
+_TRIES = 64  # random questions, of which the first or best that fits is asked
 
 
 class Identity(NamedTuple):
@@ -45,7 +45,7 @@ class Identity(NamedTuple):
 
     @classmethod
     def of(cls, parameters: Mapping[str, str]) -> Identity:
-        """Which panel sent a person, as whom, and what else it said; the rest is left alone."""
+        """The panel that sent a person, the name there, and the panel's other parameters."""
         for panel, (parameter, more) in PANELS.items():
             if external := parse(Short, parameters.get(parameter, ""), f"{parameter}: "):
                 details = {key: parameters[key][:200] for key in more if key in parameters}
@@ -63,8 +63,8 @@ def join(
 ) -> int:
     """A person agrees and takes part, or continues as before; returns their number.
 
-    An id in a panel's link is a name, not a proof: whoever has the secret of a `browser` is the
-    person who began there. `proved` is the person whose personal link was used.
+    An id in a panel's link is a name, not a proof: the person who began in a `browser` has its
+    secret. `proved` is the person whose personal link was used.
     """
     board, identity = ledger.board, identity or Identity()
     _check_consent(ledger, consent)
@@ -78,12 +78,12 @@ def join(
     if same is not None and (proved is not None or known == same or not identity.external):
         agree(ledger, same, consent)
         return same
-    if board.state != "running":  # the same message for all, so that no id can be tried out
+    if board.state != "running":  # one message for all, so that no id can be tested
         raise Refusal(409, "the study is not open at the moment; please come back later")
     if known is not None:
         remedy = "in the browser in which you began, or with your personal link"
         other = "if you have neither, write to the researcher"
-        raise Refusal(409, f"somebody with this id takes part already. Go on {remedy}; {other}")
+        raise Refusal(409, f"a person with this id takes part already. Continue {remedy}; {other}")
     if board.full:
         raise Refusal(409, "the study has all the answers it needs; thank you for coming")
     pseudonym = f"p{ledger.rng.integers(1 << 40):010x}"
@@ -175,10 +175,10 @@ def withdraw(ledger: Ledger, person: int) -> int:
 
 
 def checks_due(ledger: Ledger, person: int, number: int) -> list[str]:
-    """The kinds of check of which one should be a person's question of this number (from 0).
+    """The kinds of check that are due as a person's question of this number (from 0).
 
-    The first that can be made is asked. A person's questions are cut into as many pieces as there
-    are checks of a kind, and one is due at a random place of each.
+    The first that is possible is asked. A person's questions are divided into as many parts as
+    there are checks of a kind, and one is due at a random place of each part.
     """
     board, config = ledger.board, ledger.board.config
     # One repeat more than the flag needs, since it may meet an answer that was skipped.
@@ -190,7 +190,7 @@ def checks_due(ledger: Ledger, person: int, number: int) -> list[str]:
     }
     due = []
     for k, (kind, (share, fewest, earliest)) in enumerate(kinds.items()):
-        least = fewest if share and config.questions >= 20 else 0  # there is room for so many
+        least = fewest if share and config.questions >= 20 else 0  # enough room for them
         count = max(round(share * config.questions), least)
         j = board.people[person].given[kind]
         if j < count:
@@ -238,7 +238,7 @@ def trial_of(ledger: Ledger, lease: Lease, number: int) -> Trial:
 
 
 def lease(ledger: Ledger, person: int, question: Question) -> Lease:
-    """Give a question to a person, its things in an order that is drawn."""
+    """Give a question to a person, its things in random order."""
     shown = question.shown
     if len(shown) > 2:
         shown = tuple(shown[k] for k in ledger.rng.permutation(len(shown)))
@@ -312,7 +312,7 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
 
 
 def _further_vote(ledger: Ledger, person: int) -> Question | None:
-    """The question where one more vote of this person teaches most."""
+    """The question about which one more vote of this person is most informative."""
     board = ledger.board
     ids: Sequence[int] = board.counted
     if len(ids) > _TRIES:
@@ -329,7 +329,7 @@ def _random(ledger: Ledger, person: int, purpose: str) -> Question | None:
     config, mine = board.config, board.asked.get(person, {})
     has_query = config.task != "odd"
     if purpose == "holdout" and not board.counted:
-        return None  # the first one counts: where there are few, hold-outs must not be all of them
+        return None  # only the first counts: hold-outs must not use up a small number of questions
     for _ in range(_TRIES):
         drawn = _distinct(ledger, config.things + has_query)
         query, shown = (drawn[0], drawn[1:]) if has_query else (None, drawn)
@@ -350,7 +350,7 @@ def _repeat(ledger: Ledger, person: int) -> Question | None:
 
 
 def _catch(ledger: Ledger, person: int) -> Question | None:
-    """A question whose answer is plain: one of the choices is the head itself."""
+    """A question with an obvious answer: one of the choices is the head itself."""
     config = ledger.board.config
     if config.task == "odd":  # there is no head
         return None
@@ -396,7 +396,7 @@ def answer(
 ) -> bool:
     """Store the answer to a lease; False when the very same answer was stored before.
 
-    With `instead` it takes the place of the person's last answer.
+    With `instead` it replaces the person's last answer.
     """
     participant, board, now = present(ledger, person), ledger.board, ledger.now
     lease = board.leases.get(number)
@@ -424,7 +424,7 @@ def answer(
     if elapsed_ms is None:
         elapsed_ms = elapsed(ledger, person, [number])
     if elapsed_ms is not None and elapsed_ms < board.config.fastest_ms:
-        raise Refusal(429, "that was faster than anybody can look; wait a moment, then go on")
+        raise Refusal(429, "that was too fast to have looked; wait a moment, then continue")
     if board.config.refuse_false_times and is_false(response_ms, lease.issued, now):
         out = f"the question was handed out only {1000 * (now - lease.issued):.0f} ms ago"
         raise Refusal(422, f"response_ms={response_ms}: {out}")
@@ -436,7 +436,7 @@ def answer(
 
 
 def is_false(response_ms: Any, issued: Any, received: Any) -> Any:
-    """Whether a response time is longer than the question was out; of numbers, or of columns."""
+    """Whether a response time exceeds the time since the question was sent; also of columns."""
     out = 1000 * (received - issued)
     # A browser's clock may run a little faster than the server's.
     return response_ms is not None and response_ms > 1.01 * out + 50
@@ -445,7 +445,7 @@ def is_false(response_ms: Any, issued: Any, received: Any) -> Any:
 def _chosen(
     ledger: Ledger, lease: Lease, choice: str, chosen: tuple[int, ...] | None
 ) -> tuple[str, tuple[int, ...] | None]:
-    """The choice as the file has it: which of the things were chosen."""
+    """The choice as stored: which of the things were chosen."""
     if choice in ("undecided", "skip"):
         return choice, None
     if choice in ("left", "right"):
@@ -499,7 +499,7 @@ def import_answers(ledger: Ledger, answers: Trials) -> int:
     """Add earlier answers, under people of their own; they count like all others."""
     board, now = ledger.board, ledger.now
     if board.config.scope == "person":
-        raise Refusal(409, "in this study everybody has questions of their own; nothing to add to")
+        raise Refusal(409, "in this study people have questions of their own; nothing to add to")
     people: dict[str, int] = {}
     batch = ledger.batch("import", None, 0, 0.0)
     names = [""] * len(answers) if answers.people is None else answers.people.tolist()

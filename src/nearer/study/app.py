@@ -1,7 +1,7 @@
-"""The web app of one study: pages, what researchers call, and the server that runs it.
+"""The web app of one study: pages, calls of researchers, and the server that runs it.
 
 Sizes and times of everything that precedes a login are bounded. uvicorn with h11 bounds the head of
-a request and the trailers of a body by ``h11_max_incomplete_event_size``, and the system gives up a
+a request and the trailers of a body by ``h11_max_incomplete_event_size``, and the system drops a
 reply that is not read (``TCP_USER_TIMEOUT``). `Guard` bounds bodies. uvicorn bounds neither the
 time of a head nor the number of silent connections: `hang_up_on_silent` does.
 """
@@ -58,7 +58,7 @@ _PAGES_MAY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
     "media-src 'self' blob:; connect-src 'self'; form-action 'self'; base-uri 'self'"
 )
-#: a drawing draws: it runs no script and fetches nothing, also when it is opened by itself
+#: a drawing runs no script and fetches nothing, also when it is opened by itself
 _MEDIA_MAY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 _RESEARCHERS = "/api/researcher"
 _BODY, _UPLOAD = 256 * 1024, 512 * 1024 * 1024  # bytes
@@ -108,7 +108,7 @@ def participant_page(request: Request, study: Here) -> Response:
 
 @doors.get("/healthz", responses={503: {"description": "cannot store answers"}})
 async def healthz(study: Here) -> JSONResponse:
-    """Whether answers can be stored: something is stored to find out."""
+    """Whether answers can be stored: it stores the time to find out."""
     sql = "INSERT OR REPLACE INTO header VALUES ('checked', ?)"
     try:
         await study.write(lambda ledger: ledger.db.execute(sql, (str(ledger.now),)).rowcount)
@@ -119,7 +119,7 @@ async def healthz(study: Here) -> JSONResponse:
 
 @doors.get("/media/{address}", response_class=Response)
 def media(study: Here, address: str) -> Response:
-    """A picture, sound or film of the study; parts of it where a player asks for them."""
+    """A picture, sound or film of the study; parts of it if a player asks for them."""
     stored = study.media.file(study.tokens.sha.get(address, address))  # the file's own, or a token
     if stored is None:
         raise HTTPException(404, "there is no such file")
@@ -145,7 +145,7 @@ def dashboard(request: Request, study: Here, tab: str = "overview") -> Response:
 class Guard:
     """Adds the security headers to every reply and refuses bodies that are too long or too slow.
 
-    Strangers are turned away from the dashboard before a byte of what they send is read. HEAD is
+    Strangers are refused by the dashboard before any byte of their request is read. HEAD is
     answered as GET would be.
     """
 
@@ -166,7 +166,7 @@ class Guard:
 
         async def guarded_receive() -> Message:
             nonlocal left, more
-            if not more:  # the body is here; what may still come is that the person goes away
+            if not more:  # the body is complete; only a disconnection may follow
                 return await receive()
             try:
                 async with asyncio.timeout(ends - time.monotonic()):
@@ -182,7 +182,7 @@ class Guard:
         async def guarded_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", []), *headers]
-                if more and message["status"] >= 400:  # a body that is refused is not waited for
+                if more and message["status"] >= 400:  # the rest of a refused body is not awaited
                     message["headers"].append((b"connection", b"close"))
             await send(message)
 
@@ -210,14 +210,14 @@ def _headers(ancestors: str, media: bool) -> list[tuple[bytes, bytes]]:
 async def hang_up_on_silent(connections: Collection[Any], most: int) -> None:
     """Close connections without a whole request: after some seconds, or at once to make room.
 
-    Of more than `most` those are closed that have been silent longest.
+    If there are more than `most`, those silent longest are closed.
     """
     since: dict[tuple[Any, bool], float] = {}
     while True:
         await asyncio.sleep(0.2 if len(connections) < most // 2 else 0.02)
         now = time.monotonic()
         idle = [c for c in connections if c.cycle is None or c.cycle.response_complete]
-        # uvicorn itself ends the pause after a reply; where it does not, a head has begun
+        # uvicorn itself ends the pause after a reply, unless a head has begun
         keys = [(c, c.timeout_keep_alive_task is None) for c in idle]
         since = {key: since.get(key, now) for key in keys}
         late = [c for c, in_head in keys if in_head and now - since[c, True] > _SECONDS]
@@ -227,14 +227,14 @@ async def hang_up_on_silent(connections: Collection[Any], most: int) -> None:
 
 
 class Protocol(H11Protocol):
-    """HTTP as h11 reads it; a request that breaks its rules is hung up on without a trace.
+    """HTTP as h11 reads it; a connection that breaks its rules is closed without a log entry.
 
-    uvicorn alone answers 400 but does not tell the request in work, whose own reply then fails, as
-    does a 400 after a reply has begun: either would fill the log at a stranger's will.
+    uvicorn alone answers 400 but does not inform the request in progress, whose reply then fails,
+    as does a 400 after a reply has begun: strangers could fill the log by either.
     """
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what came, and end the request in work as if its sender had gone."""
+        """Close the connection, and end its request as if the sender had disconnected."""
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -261,7 +261,7 @@ def run_server(study: Study, listener: socket.socket, ready: Callable[[], None])
     )
 
     class Server(uvicorn.Server):
-        """Says when it is there, and hangs up on connections that say nothing."""
+        """Reports when it is ready, and closes silent connections."""
 
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
@@ -279,7 +279,7 @@ def _may_hold() -> int:
     except ImportError:
         return 512
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):  # where the system allows fewer
+    with contextlib.suppress(OSError, ValueError):  # if the system allows fewer
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * 8192), hard))
     return min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2, 8192)
 
@@ -305,7 +305,7 @@ def login_of(request: Request) -> tuple[str, str] | None:
 
 
 def form_token(study: Study, session: str) -> str:
-    """What a form of this session must carry."""
+    """The token that a form of this session must have."""
     return study.signer.tag("form", session)
 
 
@@ -450,7 +450,7 @@ async def set_up(
     if not auth.plain_name(name) or len(password) < auth.MIN_PASSWORD:
         error = f"Choose a name, and a password of at least {auth.MIN_PASSWORD} characters."
         return page(request, "setup.html", status=422, error=error, least=auth.MIN_PASSWORD)
-    study.setup = None  # before anything is waited for: a second use finds it gone
+    study.setup = None  # before the first await, so that a second use is refused
     try:
         password_hash = await study.guesses.hash(password)
         word = await study.write(lambda ledger: auth.set_password(ledger, name, password_hash))

@@ -1,7 +1,7 @@
-"""Who sends a request: signed tokens, passwords, sessions, and how often one may try: SECURITY.md.
+"""Signed tokens, passwords, sessions, and limits of tries; see SECURITY.md.
 
 A new password ends all sessions. From a browser in which the researcher has logged in before, only
-its own tries count, so nobody can lock a researcher out by wrong guesses. A check costs 16 MB and a
+its own tries count, so that wrong guesses cannot lock a researcher out. A check costs 16 MB and a
 tenth of a second, so two are made at a time.
 """
 
@@ -40,7 +40,7 @@ class Signer:
         return self._signer(purpose).sign(text).decode()
 
     def read(self, purpose: str, token: str) -> str | None:
-        """What a token holds; None when it is false or made for another purpose."""
+        """The text of a token; None if it is false or made for another purpose."""
         try:
             return self._signer(purpose).unsign(token).decode()
         except itsdangerous.BadData:
@@ -55,7 +55,7 @@ class Signer:
 
 
 def hashed(word: str) -> str:
-    """A secret as a file may hold it."""
+    """The hash of a secret, which may be stored."""
     return hashlib.sha256(word.encode(errors="replace")).hexdigest()
 
 
@@ -73,7 +73,7 @@ def check_password(password: str, stored: str | None) -> bool:
 
 
 class Rate:
-    """Allows so many at once, and then so many a minute, for each address or name."""
+    """Allows `burst` tries at once, then a number per minute, for each address or name."""
 
     def __init__(self, burst: float) -> None:
         self._burst = burst
@@ -81,7 +81,7 @@ class Rate:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, who: str, per_minute: float) -> float:
-        """0.0 and it counts, or the seconds until one more is allowed."""
+        """0.0, and the try counts; or the seconds until one is allowed."""
         with self._lock:
             now = time.monotonic()
             left, at = self._left.pop(who, (self._burst, now))
@@ -99,7 +99,7 @@ class Rate:
 
 
 def network_of(address: str) -> str:
-    """What counts as one address: of IPv6 the half that one house or lab shares."""
+    """An address as limits count it: of IPv6 the half that a house or lab shares."""
     try:
         whole = ipaddress.ip_address(address)
     except ValueError:
@@ -110,7 +110,7 @@ def network_of(address: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """A name as it is compared: without surrounding space, in one way of writing."""
+    """A name as it is compared: without surrounding space, in one Unicode form."""
     return unicodedata.normalize("NFKC", name).strip()
 
 
@@ -125,7 +125,7 @@ def set_password(ledger: Ledger, name: str, password_hash: str) -> str:
 
 
 def begin_session(ledger: Ledger, account: int) -> str:
-    """Begin a session; the word for the cookie."""
+    """Begin a session; returns the text of its cookie."""
     word = secrets.token_urlsafe(32)
     ledger.db.execute("DELETE FROM sessions WHERE until < ?", (ledger.now,))
     row = (hashed(word), account, ledger.now + SESSION_SECONDS)
@@ -153,7 +153,7 @@ class Guesses:
             return self._near.wait(f"known {name}", 1)
         if self._turns.statistics().tasks_waiting >= _WAITING:
             return 1.0
-        # The address first: a stranger who is held back there cannot fill the memory with names.
+        # The address first: a stranger who must wait there cannot fill the memory with names.
         return self._near.wait(address, 1) or self._names.wait(name, _BY_NAME)
 
     async def check(self, name: str, password: str, stored: str | None, address: str) -> bool:

@@ -1,8 +1,8 @@
-"""The log of a study: its rows, and where every question and every person stands after them.
+"""The log of a study: its rows, and the state of questions and people after them.
 
 A row is an object whose first fields are the columns of its table. Fields that no constructor takes
-hold what later rows made of it. `Ledger.add` writes a row and applies it to the board as `replay`
-does. docs/study.md explains leases. An answer is the list of what was chosen, best first; of the
+are set by later rows. `Ledger.add` writes a row and applies it to the board as `replay`
+does. docs/study.md explains leases. An answer is the list of chosen things, best first; for the
 task ``odd``, which has no query, the odd one out.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 from nearer.errors import NearerError
 from nearer.study.config import Config
 
-#: purposes whose answers make the map; hold-outs, repeats and catch trials judge it and people
+#: purposes whose answers are fitted; hold-outs, repeats and catch trials test the map and people
 COUNTED = ("main", "extra", "own")
 
 
@@ -73,7 +73,7 @@ class Participant:
     pages: dict[str, bool] = field(init=False, default_factory=dict)
     leases: list[Lease] = field(init=False, default_factory=list)
     holds: dict[int, Lease] = field(init=False, default_factory=dict)
-    #: questions answered or in hand: by what they ask, and by their purpose
+    #: questions answered or leased: by their content, and by their purpose
     seen: Counter[Hashable] = field(init=False, default_factory=Counter)
     given: Counter[str] = field(init=False, default_factory=Counter)
     #: questions this person answered, oldest first, that could be repeated
@@ -97,9 +97,9 @@ class Question:
     position: int | None = None
     expected: int | None = None
     odds: float | None = None
-    live: int = field(init=False, default=0)  # leases that have neither ended nor been answered
+    live: int = field(init=False, default=0)  # leases neither ended nor answered
     votes: dict[int, Answer] = field(init=False, default_factory=dict)  # by lease
-    #: how many more people should be asked now; None: enough people could not decide
+    #: how many more people should be asked now; None: too many could not decide
     wanted: int | None = field(init=False, default=1)
     counted_as: str = field(init=False, default="")
     fact: Hashable = field(init=False)
@@ -108,19 +108,19 @@ class Question:
         self.fact = fact(self.query, self.shown)
 
     def vote(self, answer: Answer) -> bool | None:
-        """Whether an answer is for the first of what is shown; None: undecided, or skipped."""
+        """Whether an answer is for the first thing shown; None: undecided, or skipped."""
         return None if answer.chosen is None else answer.chosen[0] == self.shown[0]
 
     @property
     def contested(self) -> tuple[int, int]:
-        """Smaller where one more vote teaches more: few votes, then votes that disagree."""
+        """Smaller if one more vote is worth more: for few votes, then for votes that disagree."""
         votes = [vote for a in self.votes.values() if (vote := self.vote(a)) is not None]
         return len(votes) + self.live, abs(2 * sum(votes) - len(votes))
 
 
 @dataclass(slots=True)
 class Lease:
-    """A question in a person's hands, in the order of their screen."""
+    """A question given to a person, in the order of their screen."""
 
     id: int
     question: int
@@ -134,7 +134,7 @@ class Lease:
 
 @dataclass(slots=True)
 class Answer:
-    """What a person chose; in place of an earlier answer where `supersedes` names one."""
+    """The choice of a person; it replaces an earlier answer if `supersedes` names one."""
 
     id: int
     lease: int
@@ -150,7 +150,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Reply:
-    """What a person wrote on a page of a questionnaire."""
+    """The replies of a person on a page of a questionnaire."""
 
     id: int
     at: float
@@ -173,7 +173,7 @@ class Event:
 Row = Participant | Question | Lease | Answer | Reply | Event
 R = TypeVar("R", bound=Row)
 
-#: table of each kind, in the order of a replay: what a row speaks of was read before it
+#: table of each kind, in the order of a replay: rows that a row refers to come before it
 _TABLES: dict[type[Row], str] = {
     Participant: "people", Question: "questions", Lease: "leases", Answer: "answers",
     Reply: "replies", Event: "events",
@@ -194,7 +194,7 @@ def decode(text: str) -> Any:
     return _numbers(text) if text[0] == "[" else json.loads(text)
 
 
-@lru_cache(maxsize=1 << 16)  # the same screens come again and again
+@lru_cache(maxsize=1 << 16)  # the same screens occur many times
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, text[1:-1].split(","))) if len(text) > 2 else ()
 
@@ -203,8 +203,8 @@ def read_rows(db: sqlite3.Connection) -> Iterator[Row]:
     """All rows of the log."""
     for kind, names in _COLUMNS.items():
         coded = [k for k, name in enumerate(names, 1) if name in _JSON]
-        for found in db.execute(f"SELECT id, {', '.join(names)} FROM {_TABLES[kind]} ORDER BY id"):
-            values = list(found)
+        for stored in db.execute(f"SELECT id, {', '.join(names)} FROM {_TABLES[kind]} ORDER BY id"):
+            values = list(stored)
             for k in coded:
                 if values[k] is not None:
                     values[k] = decode(values[k])
@@ -213,16 +213,16 @@ def read_rows(db: sqlite3.Connection) -> Iterator[Row]:
 
 @dataclass
 class Ledger:
-    """What a change works with: the transaction, the board, the time and a random generator."""
+    """The tools of a change: the transaction, the board, the time, a random generator."""
 
     db: sqlite3.Connection
     board: Board
     now: float  # seconds since the epoch
     rng: np.random.Generator
-    erased: bool = False  # whether something was deleted that must leave no trace
+    erased: bool = False  # whether something that must leave no trace was deleted
 
     def add(self, row: R) -> R:
-        """Write a row, which gets its number by that, and apply it."""
+        """Write a row, which then has its number, and apply it."""
         values = [getattr(row, name) for name in _COLUMNS[type(row)]]
         for k, name in enumerate(_COLUMNS[type(row)]):
             if name in _JSON and values[k] is not None:
@@ -242,7 +242,7 @@ class Ledger:
 
 
 def votes_wanted(rule: str, votes: Iterable[bool | None]) -> int | None:
-    """How many more people should be asked: 0 when it is decided, None when it is given up."""
+    """How many more people should be asked: 0 if it is decided, None if it is abandoned."""
     first, most = int(rule[0]), sum(map(int, rule.split("+")))
     votes = list(votes)
     yes, cast = votes.count(True), len(votes) - votes.count(None)
@@ -250,7 +250,7 @@ def votes_wanted(rule: str, votes: Iterable[bool | None]) -> int | None:
         return 0
     if len(votes) - cast > max(first, 2):
         return None
-    # Two that disagree are joined by one more; before that, everyone the rule names is asked.
+    # After two that disagree comes a third; before, all people of the rule are asked.
     return (first if cast < first else most) - cast
 
 
@@ -264,14 +264,14 @@ class Board:
         self.people: dict[int, Participant] = {}
         self.questions: dict[int, Question] = {}
         self.leases: dict[int, Lease] = {}
-        #: what was asked already: of all people (None) or of one person
+        #: facts asked already: of all people (None) or of one person
         self.asked: dict[int | None, dict[Hashable, int]] = {None: {}}
-        self.counted: list[int] = []  # questions whose answers make the map
+        self.counted: list[int] = []  # questions whose answers are fitted
         self.own: list[int] = []  # the researcher's questions, in their order
         self.answers = 0  # answers that count
         self.all_asked = False  # a method said that it has no more questions
         self.expected_tau = 0.0  # of the newest map
-        #: questions that could be taken: real ones of all people (None) or one person, hold-outs
+        #: questions to hand out: real ones of all people (None) or one person, hold-outs
         self.free: dict[int | str | None, dict[int, None]] = {None: {}, "holdout": {}}
         self.active: dict[int, None] = {}  # people who hold a question
         self._ending: list[tuple[float, int]] = []
@@ -316,12 +316,12 @@ class Board:
         question, person = self.questions[lease.question], self.people[lease.person]
         lease.answer = person.last = answer
         if answer.supersedes is None:
-            if not lease.live:  # it came late, and is given all the same
+            if not lease.live:  # it came late, and counts all the same
                 self._give(person, question, 1)
             for held in [x for x in person.holds.values() if x.question == question.id]:
-                self._release(held)  # after a lease ended there may be another on the question
+                self._release(held)  # after a lease ended, the question may have another
             person.answered += 1
-        else:  # the earlier one no longer counts; its place among the votes stays
+        else:  # the earlier one no longer counts; the order of votes stays
             self.answers -= self._counts_as_answer(question.votes[lease.id])
             if question.id in person.repeatable:
                 person.repeatable.remove(question.id)
@@ -369,7 +369,7 @@ class Board:
             self._count(self.questions[answer.question])
 
     def _withdraw(self, person: Participant) -> None:
-        """Forget a person's leases and votes; costs what that person did, not what all did."""
+        """Forget a person's leases and votes; the work grows with that person's rows only."""
         self._exclude(person, True)
         for lease in person.leases:
             self._release(lease)
@@ -396,7 +396,7 @@ class Board:
         return self.first(person, self.free[None]) if own is None else self.questions[own]
 
     def first(self, person: int, candidates: Iterable[int]) -> Question | None:
-        """The first of some questions that this person was not given yet."""
+        """The first of some questions that this person has not had."""
         seen = self.people[person].seen
         questions = (self.questions[i] for i in candidates)
         return next((q for q in questions if q.fact not in seen), None)
@@ -413,7 +413,7 @@ class Board:
 
     @property
     def exhausted(self) -> bool:
-        """Whether every question there is has its votes."""
+        """Whether every question has its votes."""
         return self.all_asked and not self._counts["open"] and not self._counts["leased"]
 
     @property
@@ -422,7 +422,7 @@ class Board:
         return self.full or (self.exhausted and self.config.when_all_asked == "finish")
 
     def summary(self, now: float) -> dict[str, Any]:
-        """What an overview needs of the board, without looking at every question."""
+        """The figures of the board for an overview, without a look at every question."""
         self.expire(now)
         return {
             "questions": dict(self._counts),
@@ -436,19 +436,19 @@ class Board:
         }
 
     def _counts_as_answer(self, answer: Answer) -> bool:
-        """Whether an answer is one of those that make the map."""
+        """Whether an answer is fitted."""
         counted = self.questions[answer.question].purpose in COUNTED
         return counted and answer.chosen is not None and not self.people[answer.person].excluded
 
     def _count(self, question: Question) -> None:
-        """Count the votes on a question, then put it on or off the shelf."""
+        """Count the votes on a question, then list it to be handed out or not."""
         voters = (a for a in question.votes.values() if not self.people[a.person].excluded)
         rule = self.config.votes if question.purpose == "main" else "1"
         question.wanted = votes_wanted(rule, map(question.vote, voters))
         self._shelve(question)
 
     def _shelve(self, question: Question) -> None:
-        """Put a question on the shelf of those that can be handed out, or take it off."""
+        """List a question among those that can be handed out, or remove it."""
         real = question.purpose in ("main", "extra")
         if not real and question.purpose != "holdout":
             return

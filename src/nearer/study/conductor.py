@@ -1,8 +1,8 @@
 """Keeps questions ready and the map up to date, by two processes that compute.
 
-The stock is two questions for each person who is here, or what people answered while the last batch
-was being chosen, whichever is more. Until a worker that failed works again, people get further
-votes and random questions.
+The stock is two questions for each active person, or as many as were answered while the last batch
+was being chosen, if that is more. While a failed worker restarts, people get further votes and
+random questions.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Conductor:
 
     @property
     def trouble(self) -> str | None:
-        """What fails at the moment."""
+        """The present failures."""
         return self._chooser.trouble or self._drawer.trouble
 
     def start(self) -> None:
@@ -64,7 +64,7 @@ class Conductor:
         for loop in (self._chooser, self._drawer):
             self._store.watch(loop.look)
             loop.start()
-        self._store.write(lambda _: None)  # so that the board is looked at once
+        self._store.write(lambda _: None)  # so that the watcher sees the board once
 
     def close(self) -> None:
         """End the workers."""
@@ -97,7 +97,7 @@ class Conductor:
 class _Loop(threading.Thread):
     """Gives a worker process the jobs that are `due`, one after the other.
 
-    `keep` takes a job and its reply, and says whether that brought something.
+    `keep` takes a job and its reply, and returns whether the reply was of use.
     """
 
     def __init__(

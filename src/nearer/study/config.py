@@ -1,4 +1,4 @@
-"""What a researcher decides about a study, read from YAML and kept in its header; and its texts.
+"""The settings of a study, read from YAML and stored in its header, and its texts.
 
 Every text that arrives, in a request, a settings file or a table, is one of the types below: valid
 Unicode, without control characters, of bounded length. Nothing behind them needs to check again.
@@ -90,7 +90,7 @@ class Checked(BaseModel):
 
 
 def unknown(name: object, known: Iterable[str]) -> str:
-    """What is wrong with a name that is not known, and which may be meant."""
+    """The message about an unknown name, with the one that may be meant."""
     known = list(known)
     near = difflib.get_close_matches(str(name), known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else "known are: " + ", ".join(known)
@@ -98,7 +98,7 @@ def unknown(name: object, known: Iterable[str]) -> str:
 
 
 def parse(kind: Any, given: Any, what: str) -> Any:
-    """Check values; what is wrong is said with its name, the value, the rule and a remedy."""
+    """Check values; the error shows name, value, rule and remedy."""
     try:
         adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
         return adapter.validate_python(given)
@@ -117,7 +117,7 @@ def parse(kind: Any, given: Any, what: str) -> Any:
 
 @cache
 def _markdown() -> MarkdownIt:
-    # `breaks`: a line that ends in the study's file ends on the page, as in plain text.
+    # `breaks`: line breaks of the study's file are line breaks of the page.
     made = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable("table")
     made.disable("image")
     kinds = ("http", "https", "mailto")
@@ -134,7 +134,7 @@ def to_html(text: str) -> str:
 
 
 def address(url: str) -> SplitResult:
-    """The parts of an address; empty ones where it is none, as of http://[."""
+    """The parts of an address; empty ones if it is none, such as http://[."""
     try:
         return urlsplit(url.strip())
     except ValueError:
@@ -150,9 +150,9 @@ def _open_beside(renderer: Any, tokens: Any, i: int, options: Any, env: Any) -> 
 # --- the words of the pages -----------------------------------------------------------------------
 
 _WORDS = files("nearer.study") / "pages" / "words"  # a file for each language
-#: what a study says in its own words, and a language for a study that does not
+#: texts of a study's own, which otherwise come from its language
 _TEXTS = ("title", "question", "instructions", "consent", "debrief")
-#: task: the words that ask it, and those that explain it
+#: task: the names of its question and of its instructions
 _ASKED = {
     "two": ("question", "instructions"),
     "choose": ("ask_several", "instructions_choose"),
@@ -162,7 +162,7 @@ _ASKED = {
 
 
 def shipped() -> list[str]:
-    """The languages that are there for every study."""
+    """The languages that come with the package."""
     return sorted(f.name.removesuffix(".yaml") for f in _WORDS.iterdir())
 
 
@@ -174,7 +174,7 @@ def _read(language: str) -> dict[str, str]:
 
 
 def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
-    """The words of a language with a study's own in their place; `language` is among them."""
+    """The words of a language, replaced by a study's own; `language` is one of them."""
     english = _read("en")
     if not re.fullmatch("[a-z]{2,3}(-[A-Za-z0-9]{1,8})*", language):
         rule = "must be a language tag like en, de or pt-BR; screen readers choose a voice by it"
@@ -197,7 +197,7 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
 
 
 def default_texts(language: str, own: Mapping[str, Any], task: str, choose: int) -> dict[str, str]:
-    """What a study with this task says where it has no text of its own."""
+    """The texts of a study with this task, where it has none of its own."""
     words = read_words(language, own)
     question, instructions = _ASKED[task]
     if task in ("choose", "rank") and choose == 1:
@@ -208,7 +208,7 @@ def default_texts(language: str, own: Mapping[str, Any], task: str, choose: int)
 
 
 def _filled(key: str, text: str) -> set[str]:
-    """The names in braces; the texts of a study are Markdown, and nothing is filled into them."""
+    """The names in braces; none in texts of a study, which are Markdown without names."""
     if key in _TEXTS:
         return set()
     try:
@@ -219,7 +219,7 @@ def _filled(key: str, text: str) -> set[str]:
 
 # --- the settings ---------------------------------------------------------------------------------
 
-#: settings of which a study that has begun depends on the first value
+#: settings that cannot change after a study has begun
 _FIXED = ("task", "things", "choose", "method", "scope", "votes", "n_components", "seed")
 
 Count = Annotated[int, Strict(), Field(ge=0, le=1_000_000_000)]
@@ -228,7 +228,7 @@ Share = Annotated[float, Strict(), Field(ge=0, le=0.5)]
 Probability = Annotated[float, Strict(), Field(ge=0, le=1)]
 Switch = Annotated[bool, Strict()]
 Number = Annotated[float, Strict(), Field(ge=-1e15, le=1e15)]
-#: people a question is put to; of 2+1 the last where the first two disagree
+#: people who answer a question; for 2+1 a third if the first two disagree
 Votes = Annotated[
     Literal["1", "2+1", "3", "5"],
     BeforeValidator(lambda votes: str(votes or 1)),  # YAML reads 3 as a number
@@ -338,7 +338,7 @@ class QuestionnairePage(Checked):
         return self
 
     def shown(self, number: str) -> dict[str, Any]:
-        """What the participant's page gets: everything but the answers that screen out."""
+        """The fields for the participant's page, without the answers that screen out."""
         fields = [field.model_dump(exclude={"screen_out"}) for field in self.ask]
         return {"id": number, "title": self.title, "html": to_html(self.text), "fields": fields}
 
@@ -416,13 +416,13 @@ class Config(Checked):
         return self
 
     def _rules(self) -> Iterator[tuple[object, str, str]]:
-        """What must hold, of which setting, and the rule in words."""
+        """Setting, whether its rule holds, and the rule in words."""
         colour = re.fullmatch("#[0-9a-f]{6}", self.surround)
         yield colour, "surround", "must be a colour like #808080, in small letters"
         shares = self.catch_share + self.repeat_share + self.holdout_share
         yield shares <= 0.8, "holdout_share", "the shares must leave 0.2 for real questions"
         alone = self.scope == "person"
-        yield not alone or self.votes == "1", "votes", "must be 1 where scope is person"
+        yield not alone or self.votes == "1", "votes", "must be 1 if scope is person"
         odd = set(self.frame_ancestors) & set(";,'\"")
         yield not odd, "frame_ancestors", "must be addresses, with spaces between them"
         for name in ("completion_redirect", "screen_out_redirect"):
@@ -434,8 +434,8 @@ class Config(Checked):
         yield least <= self.things <= most, "things", f"must be {least} to {most}"
         yield self.choose < self.things, "choose", "must be fewer than things"
         single = self.choose == 1 or self.task in ("choose", "rank")
-        yield single, "choose", f"must be 1 where task is {self.task}"
-        yield two or self.method == "random", "method", f"must be random where task is {self.task}"
+        yield single, "choose", f"must be 1 if task is {self.task}"
+        yield two or self.method == "random", "method", f"must be random if task is {self.task}"
         together = not alone and self.votes == "1"
         yield two or together, "task", "needs scope pooled and one vote a question"
 
@@ -458,12 +458,12 @@ class Config(Checked):
 
     @property
     def as_task(self) -> Task:
-        """What a screen asks for, in the library's words."""
+        """The task of a screen, as the library's `Task`."""
         kind = "odd-one-out" if self.task == "odd" else "near"
         return Task(kind, self.choose, self.things, self.task == "rank")
 
     def check_items(self, n_items: int) -> None:
-        """Refuse what cannot be asked about so few things."""
+        """Refuse settings that need more items."""
         shown = self.things + (self.task != "odd")
         if n_items < shown:
             why = f"a screen shows {shown} items; there are {n_items}, bring more or show fewer"
@@ -479,7 +479,7 @@ class Config(Checked):
         return config
 
     def changed(self, settings: Mapping[str, Any]) -> Config:
-        """These settings with some others in their place."""
+        """These settings with some of them replaced."""
         return Config.of({**self.model_dump(), **settings})
 
 
@@ -493,7 +493,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def parse_yaml(name: str, text: str) -> Any:
-    """What a text says; of a name that is there twice YAML would silently take the last."""
+    """What a text says; a repeated name is refused, since YAML would take the last."""
     remedy = "put what is almost a date or a number in quotes, and nest brackets less deeply"
     with one_message(name, "YAML", remedy):
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -508,7 +508,7 @@ def parse_yaml(name: str, text: str) -> Any:
 
 
 def part(path: Path, given: Mapping[Any, Any], name: Any) -> dict[Any, Any]:
-    """A mapping inside a mapping of a YAML file; empty where there is none."""
+    """A mapping inside a mapping of a YAML file; empty if there is none."""
     inside = given.get(name) or {}
     if not isinstance(inside, dict):
         said = f"{name}={inside!r}" if name != "file" else f"holds a {type(inside).__name__}"

@@ -1,4 +1,4 @@
-"""What is read out of a study: tables for other tools, and how the study and its people are doing.
+"""Exports of a study: tables for other tools, and figures of the study and its people.
 
 People appear under their pseudonyms. Only ``completions``, which holds no answers, and tables that
 are exported with ``identities`` have their names.
@@ -27,7 +27,7 @@ from nearer.study.store import latest_map
 from nearer.study.worker import as_trials
 
 _HERE = files("nearer.study")
-#: what makes a spreadsheet take a text for a formula, whatever it takes for a separator
+#: beginnings by which a spreadsheet reads a text as a formula, after any separator
 _RUN = re.compile("(^|;)(\\s*)(?=[=+@＝＋＠－-])")
 
 
@@ -77,9 +77,9 @@ def _triplets(table: pd.DataFrame) -> str:
     columns = ["task", "head", "posed", "chosen", "choose", "answer"]
     answers = as_trials(list(table[columns].itertuples(index=False, name=None)))
     rows, trial = answers.triplets()
-    found = pd.DataFrame(rows, columns=["head", "winner", "loser"])
+    triplets = pd.DataFrame(rows, columns=["head", "winner", "loser"])
     source = table.set_index("answer").loc[np.asarray(answers.people)[trial]]
-    return _csv(found.assign(person=source.person.array, purpose=source.kind.array))
+    return _csv(triplets.assign(person=source.person.array, purpose=source.kind.array))
 
 
 def _salmon(table: pd.DataFrame) -> str:
@@ -140,7 +140,7 @@ def _everything(table: pd.DataFrame, identities: bool) -> str:
 
 
 def completions_csv(db: sqlite3.Connection, code: Callable[[int], str]) -> str:
-    """Who finished, for paying them: outside names and codes, no answers."""
+    """The people who finished, for payment: outside names and codes, no answers."""
     rows = [
         (p.panel, p.external or p.pseudonym, int(p.finished), p.answered,
          code(p.id) if p.finished else "")
@@ -182,7 +182,7 @@ def _csv(table: pd.DataFrame) -> str:
 
 
 def _tame(value: Any) -> Any:
-    """A text as a spreadsheet does not run it, on one line."""
+    """A text that no spreadsheet runs as a formula, on one line."""
     if not isinstance(value, str):
         return value
     flat = "".join(c if c.isprintable() else " " for c in value)
@@ -191,8 +191,8 @@ def _tame(value: Any) -> Any:
 
 
 Judge = Callable[[Any], bool]
-#: what a researcher should look at: whether there is enough to judge a person by, and whether it
-#: shows; nobody is excluded by a number alone
+#: flags: whether there are enough answers to judge a person, and whether they are suspicious; no
+#: person is excluded by a number alone
 _FLAGS: dict[str, tuple[Judge, Judge]] = {
     "fails catch trials": (
         lambda r: r.catch_total >= FEWEST_CATCH,
@@ -200,7 +200,7 @@ _FLAGS: dict[str, tuple[Judge, Judge]] = {
     ),
     "repeats disagree": (
         lambda r: r.repeats_total >= FEWEST_REPEATS,
-        # less than a fifth of the way from chance to always: of two, below 60 %
+        # less than a fifth of the way from chance to always; with two choices, below 60 %
         lambda r: 5 * r.repeats_agreed < r.repeats_total + 4 * r.repeats_by_chance,
     ),
     "very fast": (
@@ -216,7 +216,7 @@ _FLAGS: dict[str, tuple[Judge, Judge]] = {
 
 
 def people_report(db: sqlite3.Connection) -> list[SimpleNamespace]:
-    """All who joined, newest first, with figures of their answers; None where there are none."""
+    """All who joined, newest first, with figures of their answers; None if there are none."""
     people = pd.read_sql_query((_HERE / "people.sql").read_text(), db).set_index("id", drop=False)
     people = people.astype({"finished": bool, "excluded": bool, "withdrawn": bool})
     table = stored_answers(db)
@@ -265,7 +265,7 @@ def _catch(table: pd.DataFrame) -> pd.Series:
 
 
 def _repeats(table: pd.DataFrame) -> dict[str, pd.Series]:
-    """How much of what was chosen on repeated screens was chosen before."""
+    """The share of choices on repeated screens that were chosen before."""
     first = table[table.purpose != "repeat"].set_index(["id", "question"]).chosen
     first = first[~first.index.duplicated(keep="last")].rename("before")
     again = table[table.purpose == "repeat"].join(first, on=["id", "repeats"])

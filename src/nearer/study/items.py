@@ -1,6 +1,6 @@
-"""What a researcher brings: things to compare, questions to ask, earlier answers.
+"""Input of researchers: things to compare, questions to ask, earlier answers.
 
-A file is taken only when its name, its first bytes and, for pictures, a full decoding agree. TIFF,
+A file is accepted only if its name, its first bytes and, for pictures, a full decoding agree. TIFF,
 which browsers do not show, becomes PNG. A drawing (SVG) is stored as it is, since the headers of
 its reply let it run and fetch nothing. Salmon's ``init.yaml`` is that of Sievert et al. (2023).
 """
@@ -70,7 +70,7 @@ class Item:
         parse(_NAME, self.name, f"the item {self.name[:40]!r}: ")
 
 
-#: items, settings that came with them, and what is not taken over, in words
+#: items, settings that came with them, and notes on what was left out
 Brought = tuple[list[Item], dict[str, Any], list[str]]
 
 
@@ -99,7 +99,7 @@ def read_items(source: Path) -> Brought:
 
 
 def _lines(path: Path) -> list[str]:
-    """The lines of a text file that hold something."""
+    """The lines of a text file that are not empty."""
     text = decoded(read_bytes(path), path, "cp1252")
     return [line.strip() for line in text.splitlines() if line.strip()]
 
@@ -149,7 +149,7 @@ def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
 
 
 def _read_salmon(path: Path) -> Brought:
-    """Salmon's file: targets and texts; every way to sample becomes the study's own."""
+    """Salmon's file: targets and texts; its ways to sample are not read."""
     stated = read_yaml(path)
     options = {**stated, **part(path, stated, "html")}  # older files keep these at the top
     settings: dict[str, Any] = {"can_skip": bool(options.get("skip_button", False))}
@@ -236,7 +236,7 @@ def _check_items(items: list[Item], source: Path) -> list[Item]:
 
 
 def _take_media(name: str, content: bytes) -> tuple[str, bytes]:
-    """The MIME type of a file, and its content as browsers are to get it."""
+    """The MIME type of a file, and its content for browsers."""
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
         taken = ", ".join(SUFFIXES)
@@ -258,7 +258,7 @@ def _take_media(name: str, content: bytes) -> tuple[str, bytes]:
 
 
 def _check_drawing(name: str, content: bytes) -> None:
-    """Refuse a drawing that would not be shown as it was made."""
+    """Refuse a drawing that browsers would not show as it was made."""
     # Entities can unfold to gigabytes; without zeros UTF-16 and UTF-32 read as ASCII.
     if b"<!ENTITY" in content.replace(b"\0", b""):
         raise InvalidInput(f"{name}: has entities; save it as plain SVG")
@@ -301,7 +301,7 @@ def _opened(name: str, content: bytes) -> Iterator[Image.Image]:
 
 
 def _finder(path: Path, names: Sequence[str]) -> Callable[..., int]:
-    """Finds items by name, or by number where no item has that name."""
+    """Finds items by name, or by number if no item has that name."""
     numbers = {str(k): k for k in range(len(names))} | {name: k for k, name in enumerate(names)}
 
     def find(text: str, where: str = "") -> int:

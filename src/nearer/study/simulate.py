@@ -1,4 +1,4 @@
-"""A study tried out on simulated people, to say how many answers it will take.
+"""A study with simulated people, to estimate how many answers it will need.
 
 The study is the real one; only the web is left out, and the time is simulated. A simulated person
 is the library's `PsychometricOracle`, whose scale is set so that the wanted share of answers to all
@@ -33,7 +33,7 @@ from nearer.study.store import Store, new_study, read_config, reading
 from nearer.study.worker import FEWEST, Worker, collected, draw_map, triplets
 
 T = TypeVar("T")
-#: nothing ends a simulation before it has its answers, and nothing but comparisons is asked
+#: a simulation ends only when it has its answers, and asks only comparisons
 _SIMULATED: dict[str, Any] = {
     "quota": 0, "quality": 1.0, "joins_per_minute": 0, "fastest_ms": 0, "before": [], "after": [],
 }  # fmt: skip
@@ -41,7 +41,7 @@ _SIMULATED: dict[str, Any] = {
 
 @dataclass
 class Crowd:
-    """How simulated people answer, who have positions of the objects in mind."""
+    """How simulated people answer, by positions of the objects."""
 
     positions: NDArray[np.float64]
     #: share of answers that differ from the truth, 0 to 0.5, over all comparisons of two
@@ -60,7 +60,7 @@ class Crowd:
             self.oracle = PsychometricOracle(X, scale=scale, noise="fresh", random_state=0)
 
     def says(self, query: int, shown: Sequence[int], choose: int) -> list[int] | str:
-        """What one person chooses of the shown, best first, or why nothing; query −1 is none."""
+        """The choice of one person, best first, or why there is none; query −1: no query."""
         left, chosen = list(shown), []
         for _ in range(choose):
             if query in left:  # a catch trial
@@ -74,7 +74,7 @@ class Crowd:
 
 
 class Simulation:
-    """Simulated people in a study, `n_people` at a time, until there are so many answers."""
+    """Simulated people in a study, `n_people` at a time, until there are `n_answers`."""
 
     def __init__(self, study: Path, crowd: Crowd, n_people: int, n_answers: int, seed: int) -> None:
         self.people = self.left = self.answers = 0  # who joined, and who left before the end
@@ -94,7 +94,7 @@ class Simulation:
                     heapq.heappush(seats, (self.now + self._think(), k, seat))
 
     def _restock(self, worker: Worker) -> None:
-        """Have questions chosen as long as some are due, as in a served study."""
+        """Choose questions as long as some are due, as in a served study."""
         while job := self._store.write(lambda ledger: questions_due(ledger.board)):
             if not self._do(actions.pose, **worker.do(job)):
                 return
@@ -106,7 +106,7 @@ class Simulation:
         return self._store.write(lambda ledger: change(ledger, *args, **options))
 
     def _seat(self) -> Iterator[int]:
-        """People who sit there one after the other; each yield is a pause in which one thinks."""
+        """People one after the other; each yield is a pause in which a person thinks."""
         config = self._store.facts.config
         while True:
             try:
@@ -147,7 +147,7 @@ def plan(
     dropout: float,
     seed: int,
 ) -> dict[str, Any]:
-    """Collect answers from simulated people and say how good the map is for each number of them."""
+    """Collect answers from simulated people and measure the map for each number of answers."""
     with reading(study) as db:
         config = read_config(db).changed({**_SIMULATED, "seed": seed})
         names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
@@ -163,7 +163,7 @@ def plan(
         raise InvalidInput(f"{study}: there is nothing to ask about {n} items")
     with reading(copy) as db:
         answers, holdout = collected(db), triplets(db, ["holdout"])
-    # What a row of the table costs: all answers people gave for so many that count.
+    # The cost of a row of the table: all answers that people gave up to it.
     counted = len(answers.answers)
     cost = simulation.answers / max(counted, 1)
     curve = []

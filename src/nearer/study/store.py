@@ -1,8 +1,8 @@
 """The study's file: SQLite with one writer and group commit.
 
 Everything that changes the file is a function handed to one thread, which runs all that wait in one
-transaction, syncs the disk once, and only then tells each caller. A function that turns a request
-down raises `Refusal` or `InvalidInput` before it has touched anything. The board, the state in
+transaction, syncs the disk once, and only then tells each caller. A function that refuses a
+request raises `Refusal` or `InvalidInput` before it has touched anything. The board, the state in
 memory, belongs to that thread. What was erased is overwritten in the file at once
 (``secure_delete``), and in the write-ahead log as soon as no reader needs an older state.
 """
@@ -57,7 +57,7 @@ def read_config(db: sqlite3.Connection) -> Config:
 def replay(db: sqlite3.Connection) -> Board:
     """Build the board that the file's rows describe."""
     board = Board(Config.of(json.loads(read_header(db)["config"])), stored_items(db))
-    gc.disable()  # nothing here becomes garbage, and looking for it takes most of the time
+    gc.disable()  # nothing here becomes garbage, and collecting it would take most of the time
     try:
         for row in read_rows(db):
             board.apply(row)
@@ -95,7 +95,7 @@ def latest_map(db: sqlite3.Connection, *, positions: bool = True) -> dict[str, A
 def new_study(
     path: Path, items: Sequence[Item], config: Config, questions: Sequence[OwnQuestion] = ()
 ) -> None:
-    """Write a study file; it appears whole or not at all, and replaces nothing."""
+    """Write a study file, whole or not at all; an existing file is not replaced."""
     config.check_items(len(items))
     late = [q.position for q in questions if (q.position or 0) > config.questions]
     if late:
@@ -137,7 +137,7 @@ def _drafted(path: Path) -> Iterator[Path]:
 
 
 def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
-    """Add things to compare, numbered on from those that are there."""
+    """Add things to compare, numbered after those in the study."""
     first = db.execute("SELECT count(*) FROM items").fetchone()[0]
     for i, item in enumerate(items, start=first):
         sha = None
@@ -157,14 +157,14 @@ def back_up(path: Path, copy: Path) -> None:
             problems = target.execute("PRAGMA integrity_check").fetchone()[0]
             target.execute("PRAGMA journal_mode = WAL")
         if problems != "ok":
-            raise InvalidInput(f"{path}: is damaged: {problems}; go on from a backup")
+            raise InvalidInput(f"{path}: is damaged: {problems}; continue from a backup")
 
 
 T = TypeVar("T")
 Change = Callable[[Ledger], T]
 Waiting = tuple[Change[Any], "Future[Any]"]
 
-AGAIN = 1.0  # seconds until what failed, or brought nothing, is tried again
+AGAIN = 1.0  # seconds until a step that failed, or was of no use, is repeated
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Facts:
 
 
 class Store:
-    """An open study file with its writer; a simulated one is not `durable`: it awaits no disk."""
+    """An open study file with its writer; one that is not `durable` does not wait for the disk."""
 
     facts: Facts
     _board: Board
@@ -194,10 +194,10 @@ class Store:
         self.trouble: str | None = None
         self._clock = clock
         self._rng = rng or np.random.default_rng()
-        self._version: int | None = None  # of the file that the board was built from
+        self._version: int | None = None  # of the file from which the board was built
         self._watchers: list[Callable[[Board], None]] = []
         self._ahead = 0.0  # how far the clock was set back
-        self._erased = True  # another process may have left in the log what it erased
+        self._erased = True  # the log may still hold rows that another process erased
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._readers = threading.local()
         self._db = connect(self.path)
@@ -250,7 +250,7 @@ class Store:
                 first = self._waiting.get(timeout=AGAIN if self._erased else None)
                 taken = [first, *(self._waiting.get() for _ in range(self._waiting.qsize()))]
                 running = None not in taken
-                # From here on a caller who went away can no longer cancel: it is made or not.
+                # From here on a caller can no longer cancel: the change is made or refused.
                 group = [x for x in taken if x and x[1].set_running_or_notify_cancel()]
             if group:
                 self._commit(group)
@@ -274,7 +274,7 @@ class Store:
         except Exception as error:
             self._give_up(group, error)
             return
-        if self._db.total_changes > before:  # reading alone proves nothing about the disk
+        if self._db.total_changes > before:  # reading alone does not show that the disk works
             self.trouble = None
         self._erased |= ledger.erased
         self._publish()
@@ -282,7 +282,7 @@ class Store:
             settle(result)
 
     def _give_up(self, group: list[Waiting], error: Exception) -> None:
-        """Roll a group back; where one has a fault, each is made again in its own transaction."""
+        """Roll a group back; if one change has a fault, each is made again by itself."""
         self._version = None
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
@@ -298,7 +298,7 @@ class Store:
             future.set_exception(error)
 
     def _refresh(self) -> None:
-        """Build the board again where a group was rolled back or another process wrote."""
+        """Build the board again if a group was rolled back or another process wrote."""
         version = self._db.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
             self._board, self._version = replay(self._db), version
@@ -306,7 +306,7 @@ class Store:
             self._publish()
 
     def _now(self) -> float:
-        """Seconds since the epoch; where the clock is set back it goes on from where it was."""
+        """Seconds since the epoch, which never decrease, even if the clock is set back."""
         now = self._clock() + self._ahead
         self._ahead += max(self._latest - now, 0.0)
         self._latest = max(self._latest, now)
@@ -319,14 +319,14 @@ class Store:
             watcher(board)
 
     def _scrub(self, patience: int = 0) -> None:
-        """Empty the write-ahead log; later, if others read from it for more seconds than that."""
+        """Empty the write-ahead log; later, if others read it for more than `patience` seconds."""
         self._db.execute(f"PRAGMA busy_timeout = {patience * 1000}")
         with contextlib.suppress(sqlite3.Error):
             self._erased = bool(self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
         self._db.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000}")
 
 
-_DAMAGED = ("a study", "if it is damaged, go on from a backup")
+_DAMAGED = ("a study", "if it is damaged, continue from a backup")
 _PATIENCE = 10  # seconds to wait for another process that writes
 
 
@@ -335,7 +335,7 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     path = Path(path)
     if not path.is_file():
         raise InvalidInput(f"{path}: there is no such study; make one with `nearer study new`")
-    if path.stat().st_nlink > 1:  # SQLite keeps a log of changes beside each name
+    if path.stat().st_nlink > 1:  # SQLite has a log of changes beside each name
         rule = "has a second name, a hard link, under which answers could be lost"
         raise InvalidInput(f"{path}: {rule}; delete one, and copy with `nearer study backup`")
     with one_message(path, *_DAMAGED):
@@ -349,17 +349,17 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         db.execute("PRAGMA foreign_keys = ON")
         db.execute("PRAGMA secure_delete = ON")
         db.execute("PRAGMA synchronous = FULL")
-        found = read_header(db).get("format")
-    if found != FORMAT:
+        version = read_header(db).get("format")
+    if version != FORMAT:
         db.close()
         rule = f"this version of nearer reads {FORMAT}"
-        raise InvalidInput(f"{path}: has study format {found}; {rule}")
+        raise InvalidInput(f"{path}: has study format {version}; {rule}")
     return db
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[sqlite3.Connection]:
-    """A study file to read from; whatever its damage makes raise is one message."""
+    """A study file to read from; damage of any kind is one message."""
     with closing(connect(path, read_only=True)) as db, one_message(path, *_DAMAGED):
         yield db
 
@@ -368,7 +368,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 def serving(path: Path) -> Iterator[None]:
     """Hold the right to serve a study; a second server of the same file is refused.
 
-    The file itself is locked, so that another name of it is no way round.
+    The file itself is locked, so that another name of it is locked, too.
     """
     connect(path, read_only=True).close()
     try:

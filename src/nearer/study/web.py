@@ -1,4 +1,4 @@
-"""The study that is being served, what its pages have in common, and what participants' pages call.
+"""The served study, the common parts of its pages, and the calls of participants' pages.
 
 A participant is known by a token that the page keeps and sends with every call. Cookies are not
 used, so that no other site can act in a person's name. Sending an answer again changes nothing.
@@ -51,10 +51,10 @@ class Study:
         key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
         self.signer = Signer(key)
         self.guesses = Guesses(self.signer)
-        #: names of its cookies, so that several studies on one host leave each other alone
+        #: names of its cookies, so that several studies on one host do not share them
         self.cookie = f"nearer_{read_header(db)['study'][:8]}"
         has_account = db.execute("SELECT 1 FROM accounts LIMIT 1").fetchone() is not None
-        #: the one-time set-up token; None once it was used
+        #: the one-time set-up token; None after its use
         self.setup = secrets.token_urlsafe(24) if new_login or not has_account else None
         self._tokens: ItemTokens | None = None
 
@@ -83,12 +83,12 @@ class Study:
 
     @property
     def trouble(self) -> str | None:
-        """Why something does not work just now."""
+        """The present failures, as text."""
         return self.store.trouble or (self.conductor.trouble if self.conductor else None)
 
 
 async def current(request: Request) -> Study:
-    """The study that a request is about; what is no coroutine would need a thread each time."""
+    """The study that a request is about; a coroutine, since a function would need a thread."""
     study: Study = request.app.state.study
     return study
 
@@ -109,7 +109,7 @@ class Media:
         self._mime: dict[str, str] = {}
 
     def file(self, sha: str) -> tuple[Path, str] | None:
-        """Where a file is, and its MIME type; None where there is none."""
+        """The path of a file, and its MIME type; None if there is none."""
         path = Path(self._folder.name) / sha
         with self._lock:
             if sha not in self._mime:
@@ -129,9 +129,9 @@ class Media:
 class ItemTokens:
     """Items as participants see them: one number as the query, another as a choice.
 
-    In a catch trial one of the choices is the query itself, so that a program could tell it without
-    looking. So every item has two tokens, each with a number and a media address of its own that
-    only this study can connect.
+    In a catch trial one of the choices is the query itself, so that a program could recognise it
+    without looking. So every item has two tokens, each with a number and a media address of its
+    own, and only this study knows which belong together.
     """
 
     def __init__(
@@ -148,9 +148,9 @@ class ItemTokens:
         self.item = {token["id"]: k for k, token in enumerate(self.choices)}
 
     def _token(self, item: dict[str, Any], role: str) -> dict[str, Any]:
-        """An item as people see it: without its name, often a file's, which tells too much."""
+        """An item as people see it: without its name, which is often that of a file."""
         word = self._signer.tag(role, str(item["id"]))
-        number = int.from_bytes(word[:6].encode(), "big")  # fits what JavaScript counts exactly
+        number = int.from_bytes(word[:6].encode(), "big")  # exact in JavaScript
         seen = {**item, "id": number}
         if not self.names and item["kind"] != "text":
             alt = "" if item["alt"] == item["name"] else item["alt"]
@@ -164,12 +164,12 @@ class ItemTokens:
 
 
 def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """An error as every endpoint gives it."""
+    """An error in the form of every endpoint."""
     return JSONResponse({"detail": detail}, status, headers)
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Turn what is raised into replies that show the value, the rule and the remedy."""
+    """Turn exceptions into replies that show the value, the rule and the remedy."""
 
     async def refused(request: Request, error: Any) -> JSONResponse:
         status, said = getattr(error, "status", 422), str(error)
@@ -178,7 +178,7 @@ def add_error_handlers(app: FastAPI) -> None:
         if isinstance(error, StoreTrouble):
             said += ". Nothing is lost: answers wait and are sent again"
         wait = {429: "1", 503: "5"}.get(status)
-        said = said.encode(errors="replace").decode()  # of a name only half a character may come
+        said = said.encode(errors="replace").decode()  # a name may hold a lone surrogate
         return problem(status, said, {"retry-after": wait} if wait else None)
 
     async def http(request: Request, error: Any) -> Any:
@@ -239,7 +239,7 @@ class Join(Checked):
 
     consent_version: Short
     parameters: dict[Short, Text] = Field({}, max_length=100, description="the link's query string")
-    browser: Short = Field("", description="a word of this browser; who has it is the person")
+    browser: Short = Field("", description="a secret of this browser, which proves the person")
 
 
 class Answer(Checked):
@@ -283,7 +283,7 @@ def about(study: Here) -> JSONResponse:
 
 @router.post("/join")
 async def join(request: Request, study: Here, body: Join) -> JSONResponse:
-    """Agree to the consent text and take part; whoever can show that they began here goes on."""
+    """Agree to the consent text and take part, or continue if the browser proves the person."""
     limit = study.facts.config.joins_per_minute
     if limit and study.joins.wait(address_of(request), limit):
         raise Refusal(429, "many people have just joined from there; try again in a minute")
@@ -373,7 +373,7 @@ async def answer(
                 actions.answer(ledger, me, one.lease, one.choice, elapsed_ms=each, **said)
                 stored.append(one.lease)
             except Refusal as refusal:
-                if len(answers) == 1 or refusal.status == 429:  # too fast, all of them alike
+                if len(answers) == 1 or refusal.status == 429:  # too fast, as all of them are
                     raise
                 refused[one.lease] = str(refusal)
         return {"stored": stored, "refused": refused}
@@ -392,7 +392,7 @@ def _standing(study: Study, ledger: Ledger, number: int) -> dict[str, Any]:
     board, tokens = ledger.board, study.tokens
     asked = actions.stage(ledger, number)[0] == "trials"
     trials = actions.hand_out(ledger, number) if asked else []
-    stage, due = actions.stage(ledger, number)  # nothing may have been left to ask
+    stage, due = actions.stage(ledger, number)  # there may have been no question left
     person = board.people[number]
     ended = stage in ("finished", "screened")
     last = None
@@ -420,7 +420,7 @@ def _shown(tokens: ItemTokens, trial: Trial) -> dict[str, Any]:
 
 
 def _practice(tokens: ItemTokens, config: Config) -> list[dict[str, Any]]:
-    """Questions with a plain answer: one choice is the head, or all but one are the same thing."""
+    """Questions with an obvious answer: a choice is the head, or all but one are the same."""
     n, m, odd = len(tokens.items), config.things, config.task == "odd"
     if n < m + (not odd):  # too few to ask anything
         return []
@@ -433,7 +433,7 @@ def _practice(tokens: ItemTokens, config: Config) -> list[dict[str, Any]]:
         shown = (*rest[:place], plain, *rest[place:])
         query = None if odd else head
         trial = _shown(tokens, Trial(0, k + 1, config.task, query, shown, config.choose))
-        # in practice people may recognise that it is the same
+        # in practice the item may be recognised by its number
         same = None if odd else tokens.choices[head]
         made.append({**trial, "head": same, "expected": tokens.choices[plain]["id"]})
     return made

@@ -3,8 +3,8 @@
 ``python -m nearer.study.worker STUDY.db NICENESS`` reads one job a line from its input, JSON, and
 writes one reply a line. It never writes to the file. When its input ends, it ends.
 
-While a study runs, hold-out questions say how often the map predicts what people answer. At the end
-the map is fitted to answers of every kind, and the held-out folds of the fit say that.
+While a study runs, hold-out questions show how often the map predicts answers. The final map is
+fitted to answers of every kind, and the held-out folds of the fit show it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from nearer.study.config import Config
 from nearer.study.store import connect, read_config
 from nearer.trials import Trials
 
-#: purposes whose answers say something about the objects; a catch trial does not
+#: purposes whose answers are about the objects; a catch trial's is not
 EVERY_KIND = (*COUNTED, "holdout", "repeat")
 FEWEST = 10  # answers below which no map is drawn
 
@@ -46,16 +46,16 @@ class Collected:
     """Answers in the order they came, as `nearer.fit` takes them, near ties among them."""
 
     answers: Trials
-    odds: Floats | None  # with which their questions were chosen
+    odds: Floats | None  # of the choice of their questions
     seen: int  # the number of the newest answer in the file
 
     @property
     def decided(self) -> int:
-        """How many of them are no ties."""
+        """How many of them are not ties."""
         return int(self.answers.decided.sum())
 
     def first(self, m: int) -> Collected:
-        """Only so many of them."""
+        """The first `m` of them."""
         odds = None if self.odds is None else self.odds[:m]
         return Collected(self.answers[:m], odds, self.seen)
 
@@ -66,7 +66,7 @@ def collected(
     person: int | None = None,
     names: Sequence[str] | None = None,
 ) -> Collected:
-    """Answers, excluded people left out; "can't decide" is one, too, a skipped question none."""
+    """Answers of people who are not excluded; "can't decide" is one, a skipped question not."""
     rows = db.execute(
         """SELECT q.task, q.query, q.shown, a.chosen, q.choose, a.person, coalesce(q.odds, 1.0)
            FROM standing a JOIN questions q ON q.id = a.question
@@ -94,7 +94,7 @@ def as_trials(rows: Sequence[tuple[Any, ...]]) -> Trials:
     if "odd" not in kinds:
         ranked = "rank" in kinds
         return Trials.near(query, shown, chosen, ranked=ranked, wanted=wanted, people=people)
-    parts = []  # of several tasks there are only triplets, which say nothing of ties
+    parts = []  # several tasks have only triplets in common, which cannot express ties
     for odd_ones in (True, False):
         part = as_trials([row for row in rows if (row[0] == "odd") == odd_ones])
         near, trial = part.triplets()
@@ -109,7 +109,7 @@ def triplets(db: sqlite3.Connection, purposes: Sequence[str] = COUNTED) -> Objec
 
 
 def asked_facts(db: sqlite3.Connection, person: int | None = None) -> tuple[Objects, Floats]:
-    """Questions that a method must not choose again, and their odds; nan: drawn, or not known."""
+    """Questions that a method must not choose again, and their odds; nan: random, or not known."""
     rows = db.execute(
         """SELECT query, json_extract(shown, '$[0]'), json_extract(shown, '$[1]'), odds
            FROM questions WHERE task = 'two'
@@ -123,7 +123,7 @@ def asked_facts(db: sqlite3.Connection, person: int | None = None) -> tuple[Obje
 def fit_map(
     collected: Collected, n_objects: int, n_components: int | None, seed: int
 ) -> Embedding | None:
-    """The fit of answers, its dimension estimated where it is None; None: too few answers."""
+    """The fit of answers; a dimension of None is estimated. None: too few answers."""
     if collected.decided < FEWEST:
         return None
     d, odds = n_components or "auto", collected.odds
@@ -141,7 +141,7 @@ def draw_map(
 ) -> dict[str, Any] | None:
     """The map that the dashboard shows; None while there are too few answers."""
     began = time.perf_counter()
-    with warnings.catch_warnings():  # the accuracy is shown; that it begins at chance is no news
+    with warnings.catch_warnings():  # the accuracy is shown, and it always begins at chance
         warnings.simplefilter("ignore", AnswersWarning)
         embedding = fit_map(collected, n_objects, n_components, seed)
     if embedding is None:
@@ -167,14 +167,14 @@ def map_figures(
         "dimension": d,
         "accuracy": judged,
         "n_holdout": held,
-        # nothing is expected of positions that probably lack dimensions
+        # τ is not predicted for positions that probably lack dimensions
         "expected_tau": float(embedding.details["expected_tau"]) if more <= 0.5 else 0.0,
         "positions": np.round(X, 4).tolist(),
     }
 
 
 class Choosing:
-    """Chooses from all answers; fits go on from where the last ended."""
+    """Chooses from all answers; each fit starts from the last one."""
 
     def __init__(self, method: str, n_objects: int, n_components: int | None, seed: int) -> None:
         self._n = n_objects
@@ -192,7 +192,7 @@ class Choosing:
         *,
         weights: Floats | None = None,
     ) -> tuple[Questions, Floats | None]:
-        """Up to so many questions that are not among those asked, and with what odds."""
+        """Up to `n_questions` questions that were not asked, and their odds."""
         known = np.unique(pack(asked)[0])
 
         def askable(questions: Questions) -> Answers:
@@ -242,7 +242,7 @@ class Worker:
         return int(self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
     def _choose(self, person: int | None, n_questions: int) -> dict[str, Any]:
-        """Questions that teach most, from all answers so far."""
+        """The most informative questions, given all answers so far."""
         began = time.perf_counter()
         with self._moment() as (config, n):
             batch, answers = self._count("batches"), collected(self._db, person=person)
@@ -271,7 +271,7 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.nice(int(sys.argv[2]))  # answers come first
     reply = sys.stdout
-    sys.stdout = sys.stderr  # what a library prints must not be taken for a reply
+    sys.stdout = sys.stderr  # output of libraries must not be read as a reply
     worker = Worker(Path(sys.argv[1]))
     for line in sys.stdin:
         try:

@@ -170,9 +170,9 @@ def by_name(header: Sequence[str]) -> dict[str, int]:
     """The parts that a header's words give, part to column."""
     words = [plain_word(name) for name in header]
     parts = {
-        part: _only(words, found)
+        part: _only(words, word)
         for part, known in _WORDS.items()
-        if (found := next((word for word in known if word in words), None)) is not None
+        if (word := next((w for w in known if w in words), None)) is not None
     }
     for middle in [word for word in ("middle", "mitte") if word in words]:
         if {"a", "b"} <= parts.keys():  # three on a screen, none the head

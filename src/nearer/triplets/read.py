@@ -202,15 +202,15 @@ def _trials(
     """The trials of a table, and facts for the report; an empty choice is a tie on screens only."""
     are_screens, written = form.kind == "screens", choices_of(table, parts, form, options)
     decided = np.asarray((written.chosen > 0).any(axis=1))
-    kept = decided | are_screens
-    numbers, labels, are_numbers = _numbers(table, written, kept, options)
+    used = decided | are_screens
+    numbers, labels, are_numbers = _numbers(table, written, used, options)
     ordered: Objects = np.sort(numbers, axis=1)
-    twice = kept & ((np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] >= 0)).any(axis=1)
-    lines, good = table.lines, kept & ~twice
+    twice = used & ((np.diff(ordered, axis=1) == 0) & (ordered[:, 1:] >= 0)).any(axis=1)
+    lines, good = table.lines, used & ~twice
     known: dict[str, Any] = {
         "rows": len(good),
         "degenerate": np.unique(lines[twice]).tolist(),
-        "undecided": lines[~kept].tolist(),
+        "undecided": lines[~used].tolist(),
         "ties": lines[good & ~decided].tolist(),
     }
     if are_screens and not good.any():
@@ -234,7 +234,7 @@ def _trials(
 
 
 def _numbers(
-    table: Table, written: Choices, kept: NDArray[np.bool_], options: Options
+    table: Table, written: Choices, used: NDArray[np.bool_], options: Options
 ) -> tuple[Objects, tuple[str, ...], bool]:
     """The number of each object of each row, or −1; all labels; whether these are numbers."""
     codes, distinct = pd.factorize(written.objects.ravel())
@@ -242,7 +242,7 @@ def _numbers(
     values = [str(value) for value in distinct]
     listed = set(options.labels or ())
     empty = np.array([*(v in EMPTY and v not in listed for v in values), False])
-    gaps = np.argwhere(empty[places] & kept[:, None])
+    gaps = np.argwhere(empty[places] & used[:, None])
     if len(gaps):
         at, part = gaps[0]
         value = values[places[at, part]]
@@ -327,9 +327,11 @@ def _beside(
             texts = table.column(parts["person"])
             column = np.array(["" if text in EMPTY else text for text in texts], dtype=np.str_)
         people = np.asarray(column)[good]
-        nobody = people == "" if people.dtype.kind == "U" else np.zeros(len(people), dtype=np.bool_)
-        also["people"] = None if nobody.all() else people
-        known = {"persons": len(np.unique(people[~nobody])), "nameless": int(nobody.sum())}
+        nameless = (
+            people == "" if people.dtype.kind == "U" else np.zeros(len(people), dtype=np.bool_)
+        )
+        also["people"] = None if nameless.all() else people
+        known = {"persons": len(np.unique(people[~nameless])), "nameless": int(nameless.sum())}
     if timed := next((part for part in ("seconds", "ms", "time") if part in parts), None):
         seconds, strange, known["times"] = _seconds(table, timed, parts[timed])
         also["seconds"] = seconds[good]

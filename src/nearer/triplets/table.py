@@ -100,9 +100,9 @@ class Table:
 
     def without(self, rows: Sequence[int]) -> Table:
         """The table without some rows."""
-        kept = np.ones(len(self), dtype=np.bool_)
-        kept[list(rows)] = False
-        return replace(self, frame=self.frame[kept])
+        rest = np.ones(len(self), dtype=np.bool_)
+        rest[list(rows)] = False
+        return replace(self, frame=self.frame[rest])
 
     def fault(self, row: int, what: str, rows: Sequence[int] = ()) -> BadRow:
         """An error about one row, with its line; `rows` are all rows with the same fault."""

@@ -234,9 +234,9 @@ def _psiz(trials: Trials, suffix: str) -> dict[str, Any]:
 
 
 def _things(trials: Trials, suffix: str) -> Any:
-    kept = trials[trials.decided]
-    order = np.argsort(kept.chosen, axis=1, kind="stable")
-    return np.take_along_axis(kept.shown, order, axis=1)
+    decided = trials[trials.decided]
+    order = np.argsort(decided.chosen, axis=1, kind="stable")
+    return np.take_along_axis(decided.shown, order, axis=1)
 
 
 _QUERY, _THREE = "choices with a query", "odd one out of three"

@@ -2,7 +2,7 @@
 
 const loaded = new Map();  // src: promise of an address to show it from
 
-// Addresses of the server are below the path of the study, which the page knows and it may not.
+// Addresses of the server are below the path of the study, which only the page may know.
 const below = (src) => (src.startsWith("/media/") ? src.slice(1) : src);
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -23,7 +23,7 @@ export function preload(things) {
   }
 }
 
-// Give back the memory of everything but these things.
+// Free the memory of everything but these things.
 export function keepOnly(things) {
   const wanted = new Set(things.map((thing) => thing.src));
   for (const [src, address] of loaded) {
@@ -46,8 +46,8 @@ export async function fillIn(element, src) {
   });
 }
 
-// A sound or film that knows whether all of it was played: what was skipped by seeking counts as
-// not played, and it plays at its own speed only.
+// A sound or film that records whether all of it was played: skipped parts count as not played, and
+// the speed cannot be changed.
 const SLACK = 0.3;  // seconds; browsers round the ends of what was played
 
 export function player(kind, onPlayed) {

@@ -7,17 +7,17 @@ function draw(status) {
   $("state").textContent = status.state;
   $("state").className = "pill " + status.state;
   $("start").hidden = status.state === "running";
-  $("start").textContent = status.state === "draft" ? "Start the study" : "Go on";
+  $("start").textContent = status.state === "draft" ? "Start the study" : "Continue";
   $("pause").hidden = status.state !== "running";
   $("state-text").textContent = {
-    draft: "Nobody can take part yet.", paused: "Nobody is asked at the moment.", running: "People can take part.",
+    draft: "People cannot take part yet.", paused: "No questions are asked at the moment.", running: "People can take part.",
   }[status.state];
   trouble(status.trouble);
   if (!status.questions) return;
   const { questions: q, people, answers, map, remaining } = status;
   const trusted = map && map.n_holdout >= 10;
   $("enough").hidden = !status.enough && !status.exhausted;
-  $("enough").textContent = status.enough ? "The study has all the answers it needs: people are thanked and paid." : "Every question has its votes; people give further ones where they teach most.";
+  $("enough").textContent = status.enough ? "The study has all the answers it needs: people are thanked and paid." : "Every question has its votes; further votes go to the questions where they are most informative.";
   const cards = [
     ["Answers that count", answers.counted, `${answers.all} stored, with repeats and checks`],
     ["Questions decided", q.decided, `${q.open} open, ${q.leased} being answered`],

@@ -64,8 +64,8 @@ async function start() {
   await resume();
 }
 
-// Whether the link is of the person whom this browser knows: the panel's name or personal link in
-// it, where it has one, must be theirs.
+// Whether the link belongs to the person stored in this browser: a panel's name or personal link in
+// it must be theirs.
 function isMe(known) {
   if (parameters.resume) return known.resume === parameters.resume;
   return !panelIdentity() || known.identity === panelIdentity();
@@ -84,7 +84,7 @@ function forget() {
   memory.set("me", null);
 }
 
-// A word that only this browser has: whoever comes with it is the person who began here.
+// A secret that only this browser has: it proves the person who began here.
 function browserKey() {
   const made = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   const key = memory.get("browser") || made;
@@ -132,7 +132,7 @@ $("agree").addEventListener("click", async () => {
   $("agree").disabled = false;
 });
 
-// Nobody is let in: because the study has closed, its consent text has changed, or for a reason.
+// No entry: the study has closed, its consent text has changed, or there is another reason.
 async function refuse(error) {
   const before = about.consent_version;
   if (error.status === 409) about = await call("study").catch(() => about);
@@ -170,7 +170,7 @@ function take(reply) {
   if (!current) next();
 }
 
-// Another tab has answered: go on from there instead of asking the same again.
+// Another tab has answered: continue from there instead of asking the same again.
 function answeredElsewhere(lease) {
   trials = trials.filter((trial) => trial.lease !== lease);
   if (current?.lease !== lease) return;
@@ -272,7 +272,7 @@ function practise({ choice, chosen }) {
   }, last ? 1800 : 900);
 }
 
-// As long as the server says so, and until the next answer, the last question can be answered again.
+// The last question can be answered again until the next answer, as long as the server allows it.
 function offerUndo() {
   const offered = !practice && !again && standing?.last && !queue?.length;
   $("undo").hidden = !offered;
@@ -348,7 +348,7 @@ function end(title, html) {
   show("finished");
 }
 
-// Whoever comes next at this computer begins where everybody does, and cannot go back to this page.
+// The next person at this computer starts from the beginning, and cannot go back to this page.
 $("next-person").addEventListener("click", () => {
   forget();
   memory.set("browser", null);

@@ -1,13 +1,13 @@
 // One question on the page. Its `task` says what is to be done with the things in `shown`:
 // "two": which of both is more like `head`; "choose": which k are; "rank": which k, best first;
-// "odd": which one is least like the others, without a head. `choose` is k, 1 where it is missing.
+// "odd": which one is least like the others, without a head. `choose` is k, 1 if it is missing.
 // The answer is { choice: "left" | "right" } for two, { choice: "chosen", chosen: [ids] } for more.
 
 import { $, say } from "./words.js";
 import { fillIn, player } from "./media.js";
 
 // Milliseconds in which a new question takes no answer. A double click ends within 500 ms, most in
-// 200; nobody compares three things in 300.
+// 200; comparing three things takes more than 300.
 const GUARD = 300;
 // Longest text: how large all texts are written (see the style sheet)
 const LENGTHS = [[24, "short"], [90, "medium"], [300, "long"], [Infinity, "longest"]];
@@ -74,7 +74,7 @@ export function clear() {
   $("things").classList.add("loading");
 }
 
-// What is asked where the study's own question is about another task.
+// The question, if the study's own text is for another task.
 function ask(trial) {
   if (isTwo(trial)) return say("question");
   if (trial.task === "odd") return say("ask_odd");
@@ -82,7 +82,7 @@ function ask(trial) {
   return say(trial.task === "rank" ? "ask_rank" : "ask_several", { k: trial.choose });
 }
 
-// What a thing is called where it cannot be seen; without a description, where it stands.
+// The name of a thing for people who do not see it: its description, or else its place.
 function named(thing, k) {
   if (thing.text || thing.alt) return thing.text || thing.alt;
   if (k === null || k < 0) return say("at_the_top");
@@ -135,7 +135,7 @@ function inside(thing, k, plays, players, played) {
 
 const choices = () => [...$("things").querySelectorAll("button[data-place]")];
 
-// Buttons stay reachable while sounds are to be played, and say what is missing.
+// While sounds must still be played, buttons stay reachable and show what is missing.
 function enable(players, mustPlay) {
   const n = players.filter((p) => p.dataset.played).length;
   const ready = !mustPlay || n === players.length;
@@ -247,7 +247,7 @@ function gridKey(key) {
 // Sizes ---------------------------------------------------------------------------------------
 
 // Everything is shown at one size, the largest at which a grid fits the screen, and never so small
-// that it cannot be seen or read; then as much stands in a row as can, and the page is scrolled.
+// that it cannot be seen or read; if needed, rows break and the page is scrolled.
 const MOST = 384, FRAME = 17, GAP = 12, AROUND = 240;  // pixels; AROUND: all but the grid
 const LEAST = { short: 80, medium: 120, long: 200, longest: 260 };  // by the longest text
 

@@ -1,8 +1,8 @@
-// What the browser keeps: who I am, and answers that the server has not confirmed. Studies below
-// different paths of one host keep apart.
+// The browser's storage: the person, and answers that the server has not confirmed. Studies below
+// different paths of one host have storage of their own.
 //
-// Every answer has a key of its own, so tabs never write over each other's. A tab sends what it was
-// told, and what it finds when another was closed; an answer that is sent twice is stored once.
+// Every answer has a key of its own, so tabs never overwrite each other's. A tab sends its own
+// answers, and those left by a tab that was closed; an answer that is sent twice is stored once.
 
 const here = new URL(".", location).pathname;
 const prefix = here === "/" ? "nearer." : `nearer.${here}.`;
@@ -10,7 +10,7 @@ const prefix = here === "/" ? "nearer." : `nearer.${here}.`;
 let place = "localStorage";
 
 export const memory = {
-  // In a lab the next person sits at the same computer: what is kept ends with the tab.
+  // In a lab the next person uses the same computer: storage ends with the tab.
   onlyInThisTab() { place = "sessionStorage"; },
   get(key) { try { return JSON.parse(window[place].getItem(prefix + key)); } catch { return null; } },
   set(key, value) {
@@ -27,7 +27,7 @@ export const memory = {
 
 export class Queue {
   constructor(token) {
-    this.start = `answer.${token.slice(-16)}.`;  // somebody else's answers in this browser are not mine
+    this.start = `answer.${token.slice(-16)}.`;  // answers of other people in this browser have other keys
     this.waiting = memory.keys(this.start).map((key) => memory.get(key)).filter(Boolean);
     this.waiting.sort((one, other) => one.lease - other.lease);
   }
@@ -46,7 +46,7 @@ export class Queue {
     for (const lease of leases) memory.set(this.start + lease, null);
   }
 
-  // What another tab of this person is told is kept here too, until that tab has sent it.
+  // Answers in other tabs of this person are listed here, too, until those tabs have sent them.
   watch(answered) {
     window.addEventListener("storage", (event) => {
       const key = prefix + this.start;
