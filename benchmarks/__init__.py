@@ -1,4 +1,4 @@
-"""Benchmarks: figures that the documentation quotes, made anew by one command."""
+"""Benchmarks: figures that the documentation quotes, computed by one command."""
 
 import os
 from pathlib import Path

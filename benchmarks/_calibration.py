@@ -1,6 +1,6 @@
-"""Whether predicted probabilities mean what they say.
+"""Whether predicted probabilities come true.
 
-Predictions are put into bins by how sure they are, from one half to one. In a calibrated bin the
+Predictions are put into bins by their probability, from one half to one. In a calibrated bin the
 share of predictions that come true is their mean probability. The expected calibration error is
 the mean distance between the two, each bin counting by its predictions. It is never zero: in m
 predictions even perfect probabilities miss by about √(2 p (1 − p) · bins / (π m)), .01 for ten
@@ -73,7 +73,7 @@ def reliability_diagram(
     Parameters
     ----------
     probability
-        How likely each answer was said to be.
+        The predicted probability of each answer.
     came_true
         Whether that answer was given.
     n_bins

@@ -1,11 +1,11 @@
 r"""LORE, a published estimate of the dimension: Anand et al. 2026, arXiv 2602.04192.
 
-Instead of trying one dimension after the other, fit in many and make further directions cost:
+Instead of one dimension after the other, fit in many, with a penalty on directions:
 
     minimise  mean logistic loss of the answers  +  λ Σ σᵢ(X)ᵖ,      p = 1/2,
 
-σᵢ the singular values of the positions. For p < 1 the penalty is steepest at zero, so it takes
-weak directions away altogether and shrinks strong ones little. It is minimised by an iteratively
+σᵢ the singular values of the positions. For p < 1 the penalty is steepest at zero, so it removes
+weak directions and shrinks strong ones little. It is minimised by an iteratively
 reweighted nuclear norm: a gradient step of the loss, then every singular value is lowered by the
 slope that the penalty had at its last size. The number that remains is the estimate. λ is the only
 parameter; the default suits thousands of answers about hundreds of objects.

@@ -1,4 +1,4 @@
-"""Simulated people who answer screens, and the fit that is made of what they say."""
+"""Simulated people who answer screens, and a fit of their answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOISE = 0.2  # of random comparisons; people's in the recorded sets is .15 to .2
 
 
 def people_who_choose(n: int, d: int, task: str, seed: int) -> tuple[Any, Any, np.random.Generator]:
-    """Positions, people who see them, and a generator for all else that is drawn."""
+    """Positions, people who answer by them, and a generator for everything else."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     head, a, b = random_questions(n, 4000, rng).T
@@ -28,7 +28,7 @@ def people_who_choose(n: int, d: int, task: str, seed: int) -> tuple[Any, Any, n
 
 
 def random_screens(n: int, task: Task, count: int, rng: np.random.Generator) -> Any:
-    """Screens of which nothing is chosen."""
+    """Random screens without an answer."""
     near = task.kind == "near"
     rows = np.array([rng.permutation(n)[: task.shown + near] for _ in range(count)])
     return rows if near else np.column_stack([np.full(count, -1), rows])

@@ -73,7 +73,7 @@ def recognise(thing: dict[str, Any]) -> int:
 
 @dataclass
 class Outcome:
-    """What the people saw."""
+    """The observations of the people."""
 
     acknowledged: list[int] = field(default_factory=list)  # leases whose answers were confirmed
     seconds: list[float] = field(default_factory=list)  # how long each reply took
@@ -94,18 +94,18 @@ async def crowd(
     patience: float = 30.0,
     outcome: Outcome | None = None,
 ) -> Outcome:
-    """Have simulated people take part, `n_people` at a time, until enough is answered.
+    """Let simulated people take part, `n_people` at a time, until there are enough answers.
 
     Parameters
     ----------
     until
         Ends it; asked after every answer.
     replace
-        Whether somebody new comes for everyone who finishes or leaves.
+        Whether a new person replaces each one who finishes or leaves.
     patience
         Seconds for which a person tries again when the server cannot be reached.
     outcome
-        Where to write down what people see, for somebody who watches.
+        The object to fill, which another thread may watch.
     """
     outcome = Outcome() if outcome is None else outcome
     seeds = np.random.SeedSequence(seed)
@@ -155,7 +155,7 @@ class _Person:
         self.token = joined["token"]
         standing = await self._call("POST", "/api/ready", {})
         self.turned_away = standing is None or not standing["trials"]
-        if self.turned_away:  # nothing is left to ask anybody
+        if self.turned_away:  # there is nothing left to ask
             return
         stays = self.rng.random() >= self.people.dropout
         leaves_at = self.rng.integers(1 << 30) % max(standing["questions"], 1)
@@ -180,7 +180,7 @@ class _Person:
         return standing
 
     def _choice(self, trial: dict[str, Any]) -> dict[str, Any]:
-        """What the page would send for what is chosen."""
+        """The call of the page for a choice."""
         two = trial["task"] == "two"
         things = trial["shown"]
         shown = [recognise(thing) for thing in things]
@@ -193,7 +193,7 @@ class _Person:
         return {"choice": "chosen", "chosen": [things[shown.index(k)]["id"] for k in said]}
 
     async def _call(self, method: str, path: str, body: Any = None) -> Any:
-        """The reply; None when the server turned it down. Tries again while there is none."""
+        """The reply, after repeated tries; None if the server refused the call."""
         ends = time.monotonic() + self.patience
         pause = 0.05
         while True:

@@ -82,7 +82,7 @@ def found_dimension(family: str, d: int, seed: int) -> dict[str, Any]:
 
 
 def budgeted(data: str, method: str, budget: int, seed: int) -> dict[str, Any]:
-    """Tau at a budget; the rivals are told the true dimension."""
+    """Tau at a budget; the other methods get the true dimension."""
     X = points(data, seed)
     options = {} if method == "adaptive" else {"n_components": CURVES[data]}
     strategy = make_strategy(method, len(X), random_state=0, budget=budget, **options)

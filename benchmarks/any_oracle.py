@@ -1,7 +1,7 @@
-"""nearer.embed with oracles that no dimension fits, and with odd ones: cost, τ and processor time.
+"""nearer.embed with oracles that no dimension fits, and unusual ones: cost, τ, processor time.
 
 Each cell must end in bounded time, whatever the oracle answers. τ is between the oracle's own
-distances and those of the map; a dash where the oracle has none.
+distances and those of the map; a dash if the oracle has none.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def make(  # noqa: PLR0911 - one of each kind
 
 
 def _tree(n: int, rng: np.random.Generator) -> Any:
-    """Lengths of the ways between the nodes of a random tree."""
+    """Lengths of the paths between the nodes of a random tree."""
     D = np.zeros((n, n))
     for new in range(1, n):
         parent = int(rng.integers(new))

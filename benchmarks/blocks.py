@@ -1,9 +1,9 @@
-"""Fits of a file that memory need not hold: memory and processor time of `nearer fit`.
+"""Fits of a file larger than memory: memory and processor time of `nearer fit`.
 
 Positions are uniform in a square, triplets are random and right, in one Parquet file. The command
-runs in a process of its own, with few steps: what is measured is memory, and what a pass costs.
-Beside it stand the bytes of the triplets as they are kept, 12 each. The full form takes 2·10⁸
-triplets, and 3 GB of room for temporary files.
+runs in a process of its own, with few steps: it measures memory and the cost of a pass. Beside it
+are the bytes of the stored triplets, 12 each. The full form takes 2·10⁸ triplets, and 3 GB of
+temporary files.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A cell is the unit of an experiment: its name holds everything that its figures depend on, beside
 the version of the code. A finished cell is therefore not computed again, hours of work survive
-Ctrl-C, and a page is made of the cells that are there. `paper` and the benchmarks are lists of
+Ctrl-C, and a page is made of the finished cells. `paper` and the benchmarks are lists of
 cells, and pages made of them.
 
 Every cell runs in a worker process. Workers ignore Ctrl-C; the main process handles it and ends

@@ -1,6 +1,6 @@
-"""Every kind of answer by the hour of people's time: screens, odd one out, most central.
+"""Kinds of answers by hours of people's time: screens, odd one out, most central.
 
-(a) *food*: recorded screens of each task, as many as fit into so many seconds; a fit of the choices
+(a) *food*: recorded screens of each task, as many as fit into a time; a fit of the choices
 beside one of the triplets they can be split into, judged on the screens of other people. (b)
 *alone*: odd one out (things) and most central (cars), the same two fits. (c) *hour*: simulated
 people with the recorded pace: chosen and random screens and comparisons. (d) *rules*: our choice of
@@ -169,7 +169,7 @@ def alone(data: str, size: int, split: bool, seed: int) -> dict[str, Any]:
 
 
 def _calibration(fit: Posterior, test: Trials, n: int) -> float:
-    """Mean distance of said from seen probabilities of each alternative, in ten bins."""
+    """Mean difference of predicted and observed probabilities of alternatives, in ten bins."""
     choices = as_answers(test, n)
     u = choices.forecast(fit).utilities.reshape(-1, 3)
     lapse = fit.curve.lapse

@@ -4,7 +4,7 @@
 mean Kendall's τ of found and true distances from a head. As many answers as hold so many bits a
 coordinate. *recorded*: answers of people, replayed; 36 of the shoes of zappos85 are a small set of
 which nearly every question has an answer. The figure is the share of the answers to a quarter of
-the sets of three objects, which nobody is asked about, that is predicted.
+the sets of three objects, which no question is about, that is predicted.
 
 Each run has the same objects, people and fit on both sides; one run is within about .05 of another,
 so differences are means over seeds, with their standard errors. *Its own* is what

@@ -3,9 +3,9 @@
 Two maps of 20 objects in the plane are fitted to 800 random answers each, every tenth of them
 wrong, or none. *Unrelated*: the points of the second are drawn anew, so that agreement is a false
 alarm. *Blurred*: they are those of the first with normal noise of so many standard deviations of
-the points, which agreement should see. *Moved*: they are those of the first, but for three objects
-that are shifted by so many standard deviations; of these the test of displacements should find
-many, of the others one in 20.
+the points, which the test of agreement should detect. *Moved*: they are those of the first, but for
+three objects that are shifted by so many standard deviations; of these the test of displacements
+should find many, of the others one in 20.
 
 Short: 10 seeds. Full: 200.
 """

@@ -1,13 +1,13 @@
 """How often the 95 % regions of `Embedding.draws` hold the truth.
 
 Points are drawn, questions answered by a rule, and the answers fitted in the true dimension. The
-truth is laid over the mean of 100 draws by the best motion and scale; an object is held when it is
-inside the ellipse that holds 95 % of further draws, were they Gaussian (Hotelling's T², which
-allows for a covariance from 100 draws). Beside it, the same by the covariances that hold the other
-objects fixed, around the positions.
+truth is aligned with the mean of 100 draws by the best motion and scale; an object is held if it is
+inside the ellipse of 95 % of further Gaussian draws (Hotelling's T², for a covariance from 100
+draws). Beside it, the same for the covariances with the other objects fixed, around the positions.
 
 Rules: *logistic*, the fit's own, with points of standard deviation 1, 2 or 4 in units of its noise;
-*flips*, every tenth answer is wrong; *ratio*, doubt goes by the ratio of the distances; *exact*.
+*flips*, every tenth answer is wrong; *ratio*, the probability depends on the ratio of the
+distances; *exact*.
 
 Short: 6 seeds. Full: 30.
 """

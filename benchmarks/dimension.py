@@ -1,11 +1,11 @@
-"""The dimension from simulated answers, and how often what is said to be probable is true.
+"""The dimension from simulated answers, and how often its probabilities come true.
 
 A file of answers is drawn by its number: points of a family, 1 to 8 dimensions, 10 to 120 objects
 (every tenth file: 120 to 400), 1.5 to 60 random answers a coordinate, 0 to 30 % of them wrong, at
-random or by doubt near ties.
+random or near ties.
 `nearer.estimate_dimension` gives each dimension a probability. Over all pairs of a file and a
-dimension, the calibration error is the mean distance between what was said and how often it came
-true, in ten bins. Families and random numbers are others than those that the probabilities were
+dimension, the calibration error is the mean difference of predicted and observed shares, in ten
+bins. Families and random numbers are others than those that the probabilities were
 fitted to (`benchmarks.dimension_fit`). Beside them: LORE, and cblearn's cross-validated test on the
 first files.
 
@@ -32,7 +32,7 @@ from nearer.questions import answered, random_questions
 
 DOCS = "dimension.md"
 FAMILIES = ("cube", "ball", "mixture")
-FIRST = 10_000  # their numbers begin here; those that the probabilities were fitted to, at 0
+FIRST = 10_000  # the first number; the files that the probabilities were fitted to begin at 0
 SHORT, FULL = 40, 200
 THEIRS_ON = 20  # files: cblearn's test takes minutes for some
 MOST = 12  # dimensions that are tried
@@ -159,7 +159,7 @@ def points(family: str, n: int, d: int, rng: np.random.Generator) -> NDArray[np.
 
 
 def pairs(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """What was said of each dimension of each file, and whether it is the truth."""
+    """The probability of each dimension of each file, and whether it is the truth."""
     said = [(p, int(d) == row["truth"]) for row in rows for d, p in row["said"].items()]
     p, y = zip(*said, strict=True)
     return np.array(p), np.array(y)
@@ -173,7 +173,7 @@ def bins(said: NDArray[Any], true: NDArray[Any]) -> Iterator[tuple[int, int, flo
 
 
 def calibration_error(rows: Rows) -> tuple[float, float, float]:
-    """The error, and its 95 % interval from files drawn again."""
+    """The error, and its 95 % interval by a bootstrap over files."""
 
     def error(some: Rows) -> float:
         said, true = pairs(some)

@@ -1,10 +1,9 @@
 """The five numbers behind the probability of each dimension, fitted to simulated answers.
 
 Files of answers are drawn as in `benchmarks.dimension`, from other numbers and other families. Each
-gives what the steps from one dimension to the next gained, and what the answers tell
-(`nearer.fitting.heldout.HeldOutJudge.step`); the five numbers are those under which the true
-dimensions are most likely. A cell is a file, so that a run can be interrupted and goes on, and the
-numbers come at once from the files that are there.
+gives the gains of the steps from one dimension to the next, and the information of the answers
+(`nearer.fitting.heldout.HeldOutJudge.step`); the five numbers maximise the likelihood of the true
+dimensions. A cell is a file, so that a run can be interrupted and continued.
 
 Short: 40 files. Full: 160; `nearer.fitting.heldout` has the numbers of a full run.
 """

@@ -1,6 +1,6 @@
 """The same answers fitted here and by cblearn: random, our own and another program's questions.
 
-zappos85 in three dimensions. 20,000 recorded answers that nobody was asked for are the test. The
+zappos85 in three dimensions. The test is 20,000 recorded answers that no method asked for. The
 other program is the ARR of salmon-triplets, with its CKL and its TSTE model; its answers are a file
 of the folder that NEARER_DATA names. Accuracy on the test, median over seeds; *informative* are the
 positions that `nearer.adaptive` itself ends with, beside a fit to its answers.
@@ -119,7 +119,7 @@ def speed(size: int) -> dict[str, float]:
 
 @lru_cache(maxsize=1)
 def _material() -> tuple[Any, Any, dict[str, Any]]:
-    """The test, all other answers, and what the other program was told."""
+    """The test, all other answers, and the answers that the other program got."""
     path = next((f / FILE for f in folders() if (f / FILE).exists()), None)
     if path is None:
         raise MissingData(f"{FILE}: put it into the folder that NEARER_DATA names")

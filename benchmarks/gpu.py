@@ -1,11 +1,11 @@
 """On a GPU: fits from 10⁵ objects to 10⁹ answers.
 
 The protocol is that of Vankadara et al. 2019: positions uniform in a cube, 2·n·d·⌊log2 n⌋ triplets,
-and one problem of 10⁹ triplets in four dimensions. Soft ordinal embedding, ``tol=1e-4``, is given
-triplets that lie on the device, with the kernels compiled; ``above`` starts in more dimensions, as
-`nearer.SOE` does by default. A pass moves at least 12 bytes a triplet: beside it stands how long
-the device takes to copy as many bytes. ``door`` is `nearer.fit` from an array on the processor;
-``choice`` a pass over choices of k of m.
+and one problem of 10⁹ triplets in four dimensions. Soft ordinal embedding, ``tol=1e-4``, gets
+triplets in the memory of the device, with the kernels compiled; ``above`` starts in more
+dimensions, as `nearer.SOE` does by default. A pass moves at least 12 bytes a triplet: beside it is
+the time that the device takes to copy as many bytes. ``door`` is `nearer.fit` from an array on the
+processor; ``choice`` a pass over choices of k of m.
 
 Needs a CUDA device and the extra ``nearer[gpu]``.
 """
@@ -54,7 +54,7 @@ def _torch() -> Any:
 
 
 def _triplets(X: Any, m: int, seed: int) -> Any:
-    """Random triplets, answered by positions, made where they lie."""
+    """Random triplets, answered by positions, made on the device."""
     torch, n = _torch(), len(X)
     source = torch.Generator(device=X.device).manual_seed(seed)
     out = torch.empty((m, 3), dtype=torch.int32, device=X.device)

@@ -6,11 +6,11 @@ A benchmark is a module of this package with a first line that says what it meas
     def page(rows: Rows, folder: Path) -> str: ...
 
 `cells` lists what is computed: the short form, within 15 minutes on two cores, or the full one;
-`seeds` where the user gave a number. `page` makes Markdown of the finished ones, and may put
-pictures into the folder. Finished cells are stored in out/bench/NAME.jsonl (`benchmarks.cells`), so
-that Ctrl-C loses nothing, more seeds add to those there, and a change to the page computes nothing.
-Where the module says ``TIMED = True`` its cells run one at a time, with all threads. Where it says
-``DOCS = "name.md"``, a complete full run is also written to that page of docs/.
+`seeds` if the user gave a number. `page` makes Markdown of the finished ones, and may put pictures
+into the folder. Finished cells are stored in out/bench/NAME.jsonl (`benchmarks.cells`), so that
+Ctrl-C loses nothing, more seeds are added to those finished, and a change to the page computes
+nothing. If the module has ``TIMED = True``, its cells run one at a time, with all threads. If it
+has ``DOCS = "name.md"``, a complete full run is also written to that page of docs/.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ __all__ = [
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: what a page is made of: for each finished cell its part, its arguments and its figures
+#: input of a page: for each finished cell its part, its arguments and its figures
 Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A function of this package and what it is called with. Made by `cell`."""
+    """A function of this package and its arguments. Made by `cell`."""
 
     part: str
     work: Callable[..., Figures]
@@ -67,7 +67,7 @@ class Cell:
 
     @property
     def data(self) -> str:
-        """What may turn out not to be at hand: the data set it names, or nothing but itself."""
+        """The data set that may be missing: the one it names, or else itself."""
         return str(dict(self.arguments).get("data", self.name))
 
     def compute(self) -> Figures:
@@ -125,7 +125,7 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-# what pages are made with
+# parts of pages
 
 
 def pick(rows: Rows, part: str, **arguments: Any) -> Rows:

@@ -42,13 +42,13 @@ def command(
     jobs: int,
     scheduler: str | None,
 ) -> None:
-    """Compute the paper's tables and figures and set the paper's own beside them.
+    """Compute the paper's tables and figures, beside the paper's own.
 
-    Every finished cell is stored in the folder: after Ctrl-C the same command goes on where it
-    stopped. The report is one HTML file; the same as Markdown, and the tables as CSV, lie beside
-    it. Real data sets that are not there are left out, and the report says how to get them.
+    Every finished cell is stored in the folder; after Ctrl-C repeat the command to continue. The
+    report is one HTML file, with the same as Markdown and the tables as CSV beside it. Missing data
+    sets are left out, and the report says how to get them.
 
-    The target "page" makes docs/reproduction.md anew, from the cells in --out if there are any,
+    The target "page" makes docs/reproduction.md again, from the cells in --out if there are any,
     else from docs/reproduction.jsonl.
     """
     source = out / "cells.jsonl"

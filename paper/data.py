@@ -1,7 +1,7 @@
 """The data sets of the paper, in the units in which its errors compare.
 
-Mixtures and cubes are drawn anew for every seed, and so are the e-mails, whose source is sorted by
-class; cities, digits and posts are always the same ones, and only the questions differ. Cities are
+Mixtures, cubes and e-mails (whose source is sorted by class) are drawn for every seed; cities,
+digits and posts are always the same, and only the questions differ. Cities are
 on the unit sphere and pixels go from 0 to 1, since those units fit the paper's RMSE.
 """
 
@@ -23,7 +23,7 @@ __all__ = ["DATA", "DataSet", "draw", "load"]
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Points, dense or sparse, and their classes where they have any."""
+    """Points, dense or sparse, and their classes if they have any."""
 
     points: Any
     labels: NDArray[Any] | None = None
@@ -31,7 +31,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Source:
-    """How a data set of Table 2 is got.
+    """How a data set of Table 2 is made.
 
     Attributes
     ----------

@@ -5,8 +5,8 @@ seed: stream 0 draws the data, stream 1 the questions and starts, stream 2 the f
 ``seconds``, of processor time, differs from run to run.
 
 *Fairness.* Rand+SOE and CK may ask as many comparisons as Basis did on the same data with the same
-seed. Fits have one start where the paper took the best of 20 or 40 random ones, and find their
-dimension themselves where the paper tried d̂ and 2·d̂; CK gets the dimension that the paper gave it.
+seed. Fits have one start (the paper took the best of 20 or 40 random ones) and estimate their
+dimension (the paper tried d̂ and 2·d̂); CK gets the dimension that the paper gave it.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _quality(cell: Experiment) -> Figures:
         "knn": metrics.knn_precision(points, embedding.positions),
         "rmse": metrics.distance_rmse(points, embedding.positions),
         "loss": loss,
-        # The paper calls a mean loss of at most 0.001, where the margin is 1, an optimum.
+        # The paper calls a mean loss of at most 0.001, at margin 1, an optimum.
         "optimum": None if loss is None else bool(loss <= 1e-3),
         "seconds": seconds,
     }
@@ -231,8 +231,7 @@ class Scale:
         Runs of each experiment, each with a seed of its own; `own` are those of our own estimate in
         Table 1. Experiments of which one run takes half a minute or more have fewer.
     most_objects, most_dimensions
-        Larger sets are cut to so many objects, and our own estimate is left out in more dimensions;
-        None: no limit.
+        The most objects of a set, and the most dimensions of our own estimate; None: no limit.
     """
 
     table1: int
@@ -249,7 +248,7 @@ class Scale:
         return replace(self, table1=runs, own=runs, table2=runs, table3=runs)
 
     def size(self, n_objects: int) -> int:
-        """How many of so many objects to take."""
+        """How many of `n_objects` to take."""
         return n_objects if self.most_objects is None else min(n_objects, self.most_objects)
 
 
@@ -260,9 +259,8 @@ QUICK = Scale(table1=2, own=1, table2=1, table3=1, most_objects=500, most_dimens
 def list_experiments(target: str, scale: Scale, seed: int = 0) -> list[Experiment]:
     """The experiments of a table, of the figures (none) or of everything, in the order to run them.
 
-    The paper's rows come before our own; one seed comes after the other, so that the cells that
-    are there after an interruption cover every row; large sets come first, so that no long cell is
-    left for the end.
+    The paper's rows come before our own; seeds come one after the other, so that after an
+    interruption the cells cover every row; large sets come first, so that the last cells are short.
     """
     tables = {"table1": _table1, "table2": _table2, "table3": _table3}
     cells = [
@@ -286,7 +284,7 @@ def _table1(scale: Scale) -> Iterable[Row]:
             yield "table1", data, "Basis", n, scale.table1
             if scale.most_dimensions is None or d <= scale.most_dimensions:
                 # A run takes half a minute above five dimensions, minutes above ten; a sphere in
-                # one dimension is two points, and has little but ties.
+                # one dimension is two points, with nearly all distances tied.
                 part = 4 if d > 10 else 2 if d > 5 or data == "sphere-1" else 1
                 yield "table1", data, OWN, n, -(-scale.own // part)
 
@@ -307,5 +305,5 @@ def _table3(scale: Scale) -> Iterable[Row]:
 
 
 def _runs(runs: int, method: str, n_objects: int) -> int:
-    """A quarter of the runs where a fit takes half a minute."""
+    """A quarter of the runs if a fit takes half a minute."""
     return -(-runs // 4) if n_objects > 1000 and method != "Basis" else runs

@@ -1,7 +1,7 @@
 """The idea of each figure of the paper, drawn from a run.
 
 Every picture is made of what the algorithm has: rankings from heads, answered by points in the
-plane. Circles through true distances are drawn to show why the rankings say so.
+plane. Circles of true distances show the reason for the rankings.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _RED, _BLUE, _GOLD = "#d1495b", "#2e6f9e", "#e09f3e"
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, what it is called, and what it shows in words."""
+    """A figure, its name, and its description."""
 
     name: str
     title: str

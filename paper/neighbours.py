@@ -1,4 +1,4 @@
-"""Why does the paper's Basis have more true neighbours on spam than ours? Every reading, measured.
+"""Measure every reading that may explain why the paper's Basis has more true neighbours on spam.
 
 The paper reports kNN precision 0.78 at τ 0.85; here it is about 0.4 at about the same τ. These are
 the readings of "kNN precision" and of "embedding" that could explain it, on the same basis:

@@ -1,4 +1,4 @@
-"""Where a figure differs from the paper's, why: what was tried, what remains open."""
+"""Why figures differ from the paper's: what was tried, what remains open."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Page:
     Attributes
     ----------
     facts
-        What was run, with what, on what: name → value.
+        The run, its versions and its machine: name → value.
     tables, drawings, notes
         Its contents.
     """
@@ -91,9 +91,9 @@ This page is made by `python -m paper page` from the cells of `python -m paper a
 every figure of ours is computed by that command, every figure under “paper” is the paper's own.
 The cells, one run of one method each, are in [reproduction.jsonl](reproduction.jsonl) with the
 version of the code that computed them.
-Our own rows in Table 1 have ten runs up to five dimensions (five of the two points that a sphere
-in one is), five in eight and ten, where a run takes half a minute to three, and three in twenty,
-where it takes five.
+Our own rows in Table 1 have ten runs up to five dimensions, five runs in eight and ten dimensions,
+where a run takes half a minute to three minutes, and three runs in twenty dimensions, where a run
+takes five minutes. A sphere in one dimension is two points, with five runs.
 """
 
 
@@ -105,7 +105,7 @@ def write_docs(docs: Path, source: Path) -> list[Path]:
     docs
         The folder of the documentation.
     source
-        The file of cells, of whatever version of the code. It may be docs/reproduction.jsonl.
+        The file of cells, of any version of the code. It may be docs/reproduction.jsonl.
     """
     cells, finished = list_experiments("all", FULL), FinishedCells(source, version=None)
     page = make_page("all", cells, finished, seed=0)
@@ -120,7 +120,7 @@ def write_docs(docs: Path, source: Path) -> list[Path]:
 
 
 def show(value: Value, digits: int) -> str:
-    """A value for people: so many digits after the point, none of a number of three digits.
+    """A value as text with `digits` after the point, none for a number of three digits.
 
     Examples
     --------

@@ -38,7 +38,7 @@ class Quality:
     tau, knn, rmse
         Mean Kendall's τ, kNN precision at ⌈log2 n⌉, RMSE of distances; None for a dash.
     optimum
-        False where the paper's * says that no global optimum was found.
+        False if the paper's * says that no global optimum was found.
     """
 
     dimension: int

@@ -34,7 +34,7 @@ class Column:
     Attributes
     ----------
     head
-        What stands above it; ``"paper"`` and ``"±"`` speak of the column before them.
+        Its heading; ``"paper"`` and ``"±"`` refer to the column before them.
     digits
         How many to show after the point.
     paper
@@ -48,12 +48,12 @@ class Column:
 
 @dataclass
 class Table:
-    """Values in rows and columns, with a title and what a reader must know.
+    """Values in rows and columns, with a title and a caption.
 
     Attributes
     ----------
     name
-        What its files are called.
+        The name of its files.
     title, caption
         Above and below it.
     columns, rows
@@ -74,7 +74,7 @@ class Table:
         self.rows.append(values)
 
     def mark(self, column: int, paper: float | None, tolerance: float) -> None:
-        """Mark a value of the last row where it is farther than that from the paper's."""
+        """Mark a value of the last row that is farther than this from the paper's."""
         difference = _difference(self.rows[-1][column], paper)
         if difference is not None and abs(difference) > tolerance:
             self.marks[len(self.rows) - 1, column] = "better" if difference > 0 else "worse"
@@ -86,7 +86,7 @@ def make_tables(cells: Sequence[Experiment], finished: FinishedCells) -> list[Ta
     Parameters
     ----------
     cells
-        What was planned; one that is not finished is a gap.
+        The planned cells; one that is not finished is a gap.
     finished
         The figures.
     """
@@ -111,7 +111,7 @@ class _Results:
                 self._runs.setdefault((cell.data, cell.method), []).append(figures)
 
     def of(self, everything: Mapping[str, T]) -> list[tuple[str, T]]:
-        """What is there about the data sets that were planned."""
+        """The finished data sets among those planned."""
         return [(data, value) for data, value in everything.items() if data in self.sizes]
 
     def whole(self, data: str) -> bool:

@@ -67,7 +67,7 @@ def _line(name: str) -> str:
 
 
 def _remark(name: str) -> str:
-    """What the source says above a constant, after ``#:``."""
+    """The comment above a constant, after ``#:``."""
     last = name.rsplit(".", maxsplit=1)[-1]
     for file in sorted(Path(nearer.__file__).parent.rglob("*.py")):
         found = re.search(rf"^#: (.+)\n{last}\b", file.read_text("utf-8"), re.MULTILINE)

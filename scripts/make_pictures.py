@@ -27,7 +27,7 @@ def world() -> Figure:
 
 
 def doubt() -> Figure:
-    """A map from answers of people who err, with where each object is 95 times in 100."""
+    """A map from noisy answers, with a 95 % region for each object."""
     truth = np.random.default_rng(4).normal(size=(26, 2))
     people = nearer.asking.PsychometricOracle(truth, scale=0.5, random_state=0)
     figure = Figure(figsize=(10, 4.6), layout="constrained")

@@ -23,7 +23,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 
 
 def answer() -> tuple[nearer.Triplets, np.ndarray]:
-    """What eight people say about cities; one of them has it all the wrong way round."""
+    """The answers of eight people about cities; one of them always contradicts."""
     cities = nearer.datasets.load_cities()
     europe = [i for i, code in enumerate(cities.continents) if code == "EU"][:45]
     flat = np.stack([cities.longitude, cities.latitude], axis=1)[europe]
@@ -48,7 +48,7 @@ def answer() -> tuple[nearer.Triplets, np.ndarray]:
 
 
 def photograph(page: Path, picture: Path, width: int, height: int, key: str = "") -> None:
-    """What a browser shows of a page."""
+    """A screenshot of a page in a browser."""
     program = shutil.which("chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])

@@ -3,7 +3,7 @@
 python scripts/oldest.py
 
 Packages that our users need are pinned to their lower bounds; those that only the tests need are
-as they come.
+not.
 """
 
 from __future__ import annotations
