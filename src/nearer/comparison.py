@@ -378,10 +378,10 @@ def _trimmed(X: Floats, Y: Floats) -> Floats:
         return procrustes(X[still], Y[still]).move(Y) - X
 
     still = np.ones(len(X), dtype=np.bool_)
-    return away(_settled(lambda s: np.linalg.norm(away(s), axis=1), still, X.shape[1]))
+    return away(_nearest_half(lambda s: np.linalg.norm(away(s), axis=1), still, X.shape[1]))
 
 
-def _settled(
+def _nearest_half(
     moved: Callable[[NDArray[np.bool_]], Any], still: NDArray[np.bool_], d: int
 ) -> NDArray[np.bool_]:
     """The half of the objects that moved least, as seen from this half itself."""
@@ -423,7 +423,7 @@ def _displaced(first: Floats, second: Floats) -> tuple[Procrustes, Floats, Float
     x, y = (cdist(X, X) for X in (first.mean(axis=0), second.mean(axis=0)))
     scale = np.median(x[y > 0] / y[y > 0])
     still = _least(np.median(np.abs(x - scale * y), axis=0), (n + width + 2) // 2)
-    still = _settled(lambda still: _displaced_from(first, second, still)[1], still, width)
+    still = _nearest_half(lambda still: _displaced_from(first, second, still)[1], still, width)
     displaced = _displaced_from(first, second, still)
     stayed = displaced[1] < chi2.ppf(_STAYED, width)
     return _displaced_from(first, second, stayed) if stayed.sum() > still.sum() else displaced

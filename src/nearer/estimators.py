@@ -80,7 +80,7 @@ class _PositionsEstimator(
             return pd.DataFrame(self.embedding_, index=self.objects_)
         return self.embedding_
 
-    def _keep(self, fitted: Fit, total: float) -> Self:
+    def _store(self, fitted: Fit, total: float) -> Self:
         """The result of a fit to answers of this total weight, as attributes."""
         self.embedding_ = fitted.positions
         self.stress_: float = fitted.loss * total
@@ -147,7 +147,7 @@ class _TripletEstimator(_PositionsEstimator):
         if not fitted.converged:
             message = f"max_iter={self.max_iter} steps were not enough; raise max_iter or tol"
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
-        return self._keep(fitted, float(loaded.weights.sum()))
+        return self._store(fitted, float(loaded.weights.sum()))
 
     def transform(self, triplets: ArrayLike) -> Any:
         """Return the positions; `triplets` are ignored, but pipelines pass them."""
@@ -514,7 +514,7 @@ class LOE(_GraphEstimator):
         rows = self._triplets(graph, rng)
         how: dict[str, Any] = {"max_iter": max_iter, "tol": tol, "rng": rng}
         fitted = fit_from_more_dimensions(rows, graph.shape[0], d, **how)
-        self._keep(fitted, float(len(rows)))
+        self._store(fitted, float(len(rows)))
 
     def _triplets(self, graph: Any, rng: np.random.Generator) -> NDArray[np.int64]:
         n = graph.shape[0]

@@ -103,7 +103,7 @@ def unpack(keys: Objects) -> Objects:
     return np.stack([keys >> 2 * _BITS, (keys >> _BITS) & mask, keys & mask], axis=1)
 
 
-def scattered(rows: Objects) -> NDArray[np.uint64]:
+def hash_rows(rows: Objects) -> NDArray[np.uint64]:
     """A hash of each row of objects, the same for equal rows."""
     numbers = np.zeros(len(rows), dtype=np.uint64)
     for column in np.asarray(rows).astype(np.uint64).T:

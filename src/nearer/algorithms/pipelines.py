@@ -220,7 +220,7 @@ def paper_protocol(
     n, triplets = n_objects, basis.triplets
     evidence, used = dict[int, Any](), 0
     for d in (max(1, basis.dimension), max(2, 2 * basis.dimension)):
-        best = _nowhere(n, d, np.inf if len(triplets) else 0.0)
+        best = _empty_fit(n, d, np.inf if len(triplets) else 0.0)
         for _ in range(n_starts):
             used += 1
             if len(triplets):
@@ -249,14 +249,14 @@ def _fit(
 ) -> tuple[Fit, dict[int, Any]]:
     """Fit in a dimension, or in the smallest that explains held-out answers."""
     if not len(triplets):
-        return _nowhere(n, d or 1), {}
+        return _empty_fit(n, d or 1), {}
     if d is not None:
         fit = fit_from_more_dimensions(triplets, n, d, rng=rng)
         return fit, {d: {"loss": fit.loss}}
     return fit_smallest(triplets, n, at_least=at_least, rng=rng)
 
 
-def _nowhere(n: int, d: int, loss: float = 0.0) -> Fit:
+def _empty_fit(n: int, d: int, loss: float = 0.0) -> Fit:
     """A fit to no answers."""
     return Fit(np.zeros((n, d)), loss, 0, False)
 
@@ -362,7 +362,7 @@ class _Fits:
     def again(self, triplets: Objects, rng: np.random.Generator, *, last: bool = False) -> Fit:
         """Fit to these answers; the last time also from a new start."""
         if not len(triplets):
-            return _nowhere(self._n, self._d)
+            return _empty_fit(self._n, self._d)
         if self._given is None and len(triplets) >= 2 * self._chosen_at:
             fit, self.evidence = fit_smallest(triplets, self._n, at_least=self._d, rng=rng)
             self._d, self._positions = fit.positions.shape[1], None

@@ -32,8 +32,8 @@ from nearer.questions import (
     Said,
     answered,
     find,
+    hash_rows,
     pack,
-    scattered,
     unsure_rows,
 )
 
@@ -241,7 +241,7 @@ def _in_order(questions: Questions) -> tuple[NDArray[Any], Objects, Objects]:
     rows = np.asarray(questions, dtype=np.int64)
     order = np.argsort(rows[:, 1:], axis=1, kind="stable")
     rows = np.column_stack([rows[:, 0], np.take_along_axis(rows[:, 1:], order, axis=1)])
-    return pack(rows)[0] if rows.shape[1] == 3 else scattered(rows), rows, order
+    return pack(rows)[0] if rows.shape[1] == 3 else hash_rows(rows), rows, order
 
 
 class _Draws:

@@ -259,7 +259,7 @@ def forced_choice(strategy: Strategy[T], ties: Counter[str] | None = None) -> St
         try:
             answers = yield questions
         except BudgetSpent as spent:
-            known = _settled(questions[: len(spent.answers)], spent.answers, ties)
+            known = _as_booleans(questions[: len(spent.answers)], spent.answers, ties)
             raise BudgetSpent(spent.budget, known) from None
         for _ in range(2):
             unsure = unsure_rows(answers)
@@ -271,12 +271,12 @@ def forced_choice(strategy: Strategy[T], ties: Counter[str] | None = None) -> St
             except BudgetSpent as spent:
                 answers[unsure[: len(spent.answers)]] = spent.answers
                 break
-        return _settled(questions, answers, ties)
+        return _as_booleans(questions, answers, ties)
 
     return _Strategy(_drive(checks.strategy(strategy), answer))
 
 
-def _settled(questions: Questions, answers: Answers, ties: Counter[str]) -> Answers:
+def _as_booleans(questions: Questions, answers: Answers, ties: Counter[str]) -> Answers:
     """Plain booleans: graded answers by the likelier side, open ones by number."""
     if answers.dtype == np.bool_ and not isinstance(answers, np.ma.MaskedArray):
         return answers

@@ -506,7 +506,7 @@ class _Dispatcher:
                 tasks = min(self.caller.limit, len(starts))
                 await asyncio.gather(*(self._take_blocks(blocks) for _ in range(tasks)))
         finally:
-            self._keep()
+            self._store_arrived()
 
     async def _take_blocks(self, blocks: Iterator[tuple[Objects, Questions]]) -> None:
         """Ask one block after the other while there are blocks and money, and no call failed."""
@@ -520,7 +520,7 @@ class _Dispatcher:
                 return
             self._arrived.append(call)
             await asyncio.sleep(0)  # what has arrived meanwhile is stored with it
-            self._keep()
+            self._store_arrived()
 
     async def _ask(self, rows: Objects, questions: Questions) -> Call | None:
         """The answers to some questions, called again as `retries` allow; None: no money left."""
@@ -548,7 +548,7 @@ class _Dispatcher:
                 total += self.costs.end(price, charged)
         return Call(rows, questions, answers, getattr(returned, "by", None), tries, total)
 
-    def _keep(self) -> None:
+    def _store_arrived(self) -> None:
         """Store the answers that have arrived in the journal, then hand them to the strategy."""
         calls, self._arrived = self._arrived, []
         if not calls:

@@ -227,12 +227,12 @@ def _fit_blocks(
         out.mkdir(parents=True, exist_ok=True)
         file = out / output.INTERRUPTED
 
-        def where_it_is() -> str:
+        def after_ctrl_c() -> str:
             if not file.is_file():
                 return "interrupted before there were positions; repeat the command to begin again"
             return f"interrupted; positions so far are in {file}; repeat the command to continue"
 
-        with output.stopped_by_ctrl_c(where_it_is):
+        with output.stopped_by_ctrl_c(after_ctrl_c):
             step(escape(output.visible(f"reading {path}")))
             share = (0, 1) if others is None else others.share
             answers = store(source, share=share, sampled=n_components == "auto")

@@ -49,7 +49,7 @@ class _OnDemand(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         show = warnings.showwarning
 
-        def say_ours(message: Any, category: type[Warning], *where: Any, **to: Any) -> None:
+        def show_warning(message: Any, category: type[Warning], *where: Any, **to: Any) -> None:
             if issubclass(category, AnswersWarning | DroppedRows):
                 say(f"Warning: {message}", err=True)
             else:
@@ -57,7 +57,7 @@ class _OnDemand(click.Group):
 
         try:
             with stopped_by_ctrl_c(), warnings.catch_warnings():
-                warnings.showwarning = say_ours
+                warnings.showwarning = show_warning
                 return super().invoke(ctx)
         except NearerError as error:
             raise Ended(_as_typed(str(error), ctx)) from error

@@ -52,7 +52,7 @@ from nearer.fitting.solver import (
     wants_gpu,
 )
 from nearer.parallel import is_parallel, parallel_map
-from nearer.questions import Floats, Objects, Questions, scattered
+from nearer.questions import Floats, Objects, Questions, hash_rows
 
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
 FOLDS = 5  # a fit to four fifths predicts nearly as well as one to all; more folds take more time
@@ -183,7 +183,7 @@ def hold_out(
     work: list[Any] = []
     held = 0.0
     for k in range(FOLDS):
-        seen, unseen, _ = _dealt(answers, k)
+        seen, unseen, _ = _split_off_fold(answers, k)
         begin = starts[k] if k < len(starts) else cloud(answers.n_objects, n_components, rng)
         work.append((seen, unseen, begin))
         held += float(unseen.weights.sum())
@@ -202,7 +202,7 @@ def hold_out(
     else:
         done = [predict(*fold) for fold in work]
     fits, predicted = zip(*done, strict=True)
-    at = np.concatenate([_dealt(answers, k)[2] for k in range(len(work))])
+    at = np.concatenate([_split_off_fold(answers, k)[2] for k in range(len(work))])
     return judged(answers, at, np.concatenate(predicted), noise, fits)
 
 
@@ -231,7 +231,7 @@ def hold_out_once(
 
     None if there are too few answers to hold any out.
     """
-    group = scattered(np.sort(rows, axis=1))
+    group = hash_rows(np.sort(rows, axis=1))
     out = fold_of(group) == 0
     if not out.any() or out.all():
         return None
@@ -314,7 +314,7 @@ def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tup
     return curve, forecast.along(curve.sharpness, lapse)[0]
 
 
-def _dealt(answers: Any, k: int) -> Any:
+def _split_off_fold(answers: Any, k: int) -> Any:
     """The answers of the other folds, those of fold k, and the rows of the latter."""
     if k not in answers.parts:
         out = fold_of(answers.group) == k

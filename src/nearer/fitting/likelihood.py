@@ -28,7 +28,7 @@ from scipy.special import expit, gammaln
 
 from nearer import checks
 from nearer.fitting.solver import Fit, Loss, Passes, gpu, minimise, prepare, wants_gpu
-from nearer.questions import Floats, Objects, pack, scattered
+from nearer.questions import Floats, Objects, hash_rows, pack
 from nearer.trials import Trials
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class Comparisons(_Rows):
     @cached_property
     def group(self) -> NDArray[np.uint64]:
         """A hash for each row, the same for all rows about the same three objects."""
-        return scattered(np.sort(self.triplets, axis=1))
+        return hash_rows(np.sort(self.triplets, axis=1))
 
     @property
     def terms(self) -> int:
@@ -216,8 +216,8 @@ class Choices(_Rows):
 
     def part(self, rows: NDArray[np.int64]) -> Choices:
         """Some of the rows."""
-        items, starts = _gathered(self.starts, rows)
-        pairs, spans = _gathered(self.spans, items)
+        items, starts = _ranges(self.starts, rows)
+        pairs, spans = _ranges(self.spans, items)
         names = ("wanted", "ranked", "log_ways", "weights", "odds", "group")
         some: dict[str, Any] = {name: getattr(self, name)[rows] for name in names}
         some |= {"starts": starts, "spans": spans}
@@ -395,7 +395,7 @@ def _as_choices(
     ranked = distinct.decided & distinct.ranked & (distinct.wanted > 1)
     ways = gammaln(shown + 1) - gammaln(shown - wanted + 1)
     ways -= np.where(ranked, 0.0, gammaln(wanted + 1))
-    group = scattered(np.sort(distinct.questions, axis=1))
+    group = hash_rows(np.sort(distinct.questions, axis=1))
     n = trials.n_objects if n_objects is None else n_objects
     screens = (starts, spans, pairs, credit, distinct.wanted, ranked, ways)
     return Choices(counts, asked[first], row, n, *screens, group)
@@ -463,7 +463,7 @@ def _places(kind: str, m: int) -> NDArray[np.int64]:
     return np.array([[(i, j) for j in range(m) if j != i] for i in range(m)])
 
 
-def _gathered(
+def _ranges(
     starts: NDArray[np.int64], which: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The numbers from starts[i] to starts[i + 1] for the i in `kept`, and where each i begins."""

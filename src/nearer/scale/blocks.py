@@ -431,25 +431,25 @@ class Processes:
     def serve(self, answers: Stored) -> None:
         """Execute orders of process 0 until it dismisses the others."""
         self.layout(answers)
-        while (order := self._heard(None)) is not None:
+        while (order := self._receive_order(None)) is not None:
             self._work_on(None, *order)
         self._dist.destroy_process_group()
 
     def dismiss(self) -> None:
         """Process 0: all is done."""
-        self._heard(None)
+        self._receive_order(None)
         self._dist.destroy_process_group()
 
     def order(self, which: int, name: str, X: Any, *arguments: Any) -> Any:
         """Process 0: let all do the same with their shares of some answers."""
         if isinstance(X, np.ndarray):
             X = self._torch.from_numpy(np.ascontiguousarray(X, dtype=np.float64))
-        self._heard((which, name, X.shape[1], *arguments))
+        self._receive_order((which, name, X.shape[1], *arguments))
         return self._work_on(X, which, name, X.shape[1], *arguments)
 
     # --- what all do
 
-    def _heard(self, order: Any) -> Any:
+    def _receive_order(self, order: Any) -> Any:
         """The order that process 0 passes here, in every process."""
         box, cpu = [order], self._torch.device("cpu")
         self._together(self._dist.broadcast_object_list, box, 0, device=cpu)
@@ -510,19 +510,19 @@ class Processes:
         """The processes that no longer respond."""
         others = [rank for rank in range(self.size) if rank != self.rank]
         try:
-            before = [self._noted("beat", rank) for rank in others]
+            before = [self._last_sign("beat", rank) for rank in others]
             time.sleep(3.0)
             dead = [
-                f"process {rank} of {self.size} ({self._noted('who', rank)})"
+                f"process {rank} of {self.size} ({self._last_sign('who', rank)})"
                 for rank, beat in zip(others, before, strict=True)
-                if self._noted("beat", rank) == beat
+                if self._last_sign("beat", rank) == beat
             ]
         except RuntimeError:
             return f"process 0 of {self.size} died"
         named = f"{' and '.join(dead)} died or hangs"
         return named if dead else "the connection to another process was lost"
 
-    def _noted(self, what: str, rank: int) -> str:
+    def _last_sign(self, what: str, rank: int) -> str:
         key = f"{what}/{rank}"
         return self._store.get(key).decode() if self._store.check([key]) else "never seen"
 

@@ -309,7 +309,7 @@ class Board:
         question.live += 1
         heapq.heappush(self._ending, (lease.expires, lease.id))
         self.active[lease.person] = None
-        self._shelve(question)
+        self._list_if_open(question)
 
     def _answer(self, answer: Answer) -> None:
         lease = self.leases[answer.lease]
@@ -388,7 +388,7 @@ class Board:
             lease = self.leases.get(heapq.heappop(self._ending)[1])
             if lease is not None and lease.live:
                 self._release(lease)
-                self._shelve(self.questions[lease.question])
+                self._list_if_open(self.questions[lease.question])
 
     def next_main(self, person: int) -> Question | None:
         """The first real question that this person may answer now, own ones before others'."""
@@ -445,9 +445,9 @@ class Board:
         voters = (a for a in question.votes.values() if not self.people[a.person].excluded)
         rule = self.config.votes if question.purpose == "main" else "1"
         question.wanted = votes_wanted(rule, map(question.vote, voters))
-        self._shelve(question)
+        self._list_if_open(question)
 
-    def _shelve(self, question: Question) -> None:
+    def _list_if_open(self, question: Question) -> None:
         """List a question among those that can be handed out, or remove it."""
         real = question.purpose in ("main", "extra")
         if not real and question.purpose != "holdout":

@@ -168,7 +168,7 @@ def replies_csv(db: sqlite3.Connection, *, identities: bool = False) -> str:
 
 def positions_csv(names: Sequence[str], positions: Iterable[Iterable[float]]) -> str:
     """Positions, one object a line, as all of the library writes them."""
-    return positions_text(list(positions), [_tame(name) for name in names])
+    return positions_text(list(positions), [_not_a_formula(name) for name in names])
 
 
 def _time(at: float) -> str:
@@ -177,11 +177,11 @@ def _time(at: float) -> str:
 
 def _csv(table: pd.DataFrame) -> str:
     texts = table.select_dtypes(exclude="number")
-    tamed = table.assign(**{name: texts[name].map(_tame) for name in texts})
+    tamed = table.assign(**{name: texts[name].map(_not_a_formula) for name in texts})
     return str(tamed.to_csv(index=False, lineterminator="\n"))
 
 
-def _tame(value: Any) -> Any:
+def _not_a_formula(value: Any) -> Any:
     """A text that no spreadsheet runs as a formula, on one line."""
     if not isinstance(value, str):
         return value

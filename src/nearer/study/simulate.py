@@ -85,7 +85,7 @@ class Simulation:
         with closing(self._store):
             self._do(actions.set_state, "running")
             worker = Worker(study)
-            seats = [(self._think(), k, self._seat()) for k in range(n_people)]
+            seats = [(self._think(), k, self._people_in_turn()) for k in range(n_people)]
             heapq.heapify(seats)
             while seats and self.answers < n_answers:
                 self.now, k, seat = heapq.heappop(seats)
@@ -105,7 +105,7 @@ class Simulation:
     def _do(self, change: Callable[..., T], *args: Any, **options: Any) -> T:
         return self._store.write(lambda ledger: change(ledger, *args, **options))
 
-    def _seat(self) -> Iterator[int]:
+    def _people_in_turn(self) -> Iterator[int]:
         """People one after the other; each yield is a pause in which a person thinks."""
         config = self._store.facts.config
         while True:

@@ -103,7 +103,7 @@ def new_study(
         raise InvalidInput(f"position={late[0]} of an own question: {rule}")
     header = {"format": FORMAT, "version": nearer.__version__, "study": secrets.token_hex(8)}
     header["config"] = config.model_dump_json()
-    with _drafted(Path(path)) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
+    with _created(Path(path)) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.executescript((files("nearer.study") / "schema.sql").read_text(encoding="utf-8"))
         db.execute("BEGIN")
@@ -120,7 +120,7 @@ def new_study(
 
 
 @contextmanager
-def _drafted(path: Path) -> Iterator[Path]:
+def _created(path: Path) -> Iterator[Path]:
     """A temporary name for a new database, which takes the file's place when it is complete."""
     if path.exists():
         raise InvalidInput(f"{path}: exists already; choose another name or delete it")
@@ -151,7 +151,7 @@ def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
 
 def back_up(path: Path, copy: Path) -> None:
     """Copy a study while it is being served; the copy is one consistent moment of it."""
-    with closing(connect(path, read_only=True)) as source, _drafted(Path(copy)) as draft:
+    with closing(connect(path, read_only=True)) as source, _created(Path(copy)) as draft:
         with closing(sqlite3.connect(draft)) as target:
             source.backup(target)
             problems = target.execute("PRAGMA integrity_check").fetchone()[0]

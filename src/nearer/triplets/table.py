@@ -283,7 +283,7 @@ def _json(name: str, text: str) -> Table:
     """The records of JSON or JSON lines, without the structures around them."""
     with one_message(name, "JSON", "mend it, or get the file again"):
         values, unit = _parsed(name, text)
-        numbered = [(line, record) for line, value in values for record in _unfolded(value)]
+        numbered = [(line, record) for line, value in values for record in _records_in(value)]
         names = next((v.get("stimuli") for _, v in values if isinstance(v, dict)), None)
         if _SURROGATE.search(text):  # half of a surrogate pair cannot be encoded
             json.dumps([numbered, names], ensure_ascii=False).encode()
@@ -317,12 +317,12 @@ def _parsed(name: str, text: str) -> tuple[list[tuple[int, Any]], str]:
     return values, "line"
 
 
-def _unfolded(value: Any) -> Iterator[Any]:
+def _records_in(value: Any) -> Iterator[Any]:
     """The records in lists (JATOS has one a person), in columns, or in one list of an object."""
     if isinstance(value, list):
         for part in value:
             wrapped = isinstance(part, list) or (isinstance(part, dict) and "sequence" in part)
-            yield from _unfolded(part) if wrapped else [part]
+            yield from _records_in(part) if wrapped else [part]
     elif not isinstance(value, dict):
         yield value
     elif _are_columns(value):
@@ -334,7 +334,7 @@ def _unfolded(value: Any) -> Iterator[Any]:
         yield from ({"person": value.get("anonymous_id"), **step} for step in value["sequence"])
     else:
         inside = [v for v in value.values() if isinstance(v, list) and v and _all_dicts(v)]
-        yield from _unfolded(inside[0]) if len(inside) == 1 else [value]
+        yield from _records_in(inside[0]) if len(inside) == 1 else [value]
 
 
 def _are_columns(value: dict[str, Any]) -> bool:

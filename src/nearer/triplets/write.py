@@ -146,7 +146,7 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
         what = f"cannot write {suffix or 'a file without suffix'} with form={form!r}"
         remedy = f"use .jsonl, or one of form=: {written}"
         raise InvalidInput(f"{os.fspath(path)}: {what}; {remedy}")
-    if not takes & _are(trials):
+    if not takes & _kind_of(trials):
         rule = f"{name} takes {' and '.join(sorted(takes))}; use another form, or write_triplets"
         raise InvalidInput(f"trials of the task {trials.kind!r}: {rule}")
     if name != "screens" and trials.weights is not None:
@@ -251,7 +251,7 @@ _FORMS: dict[str, tuple[tuple[str, ...], set[str], Callable[[Trials, str], Any]]
 _OF_SUFFIX = dict.fromkeys(_LINES, "screens") | dict.fromkeys((".txt", ".npy"), "things")
 
 
-def _are(trials: Trials) -> set[str]:
+def _kind_of(trials: Trials) -> set[str]:
     """The kind of these trials, in the words of the forms."""
     if trials.kind != "near":
         is_three = trials.kind == "odd-one-out" and bool((trials.n_shown == 3).all())
