@@ -120,7 +120,7 @@ def test_the_command_fits_in_blocks(small, call, tmp_path):
     ("option", "message"),
     [
         (("--kind", "odd-one-out"), "is read in blocks"),
-        (("--dim", 99), "n_components=99: 40 objects span at most 39"),
+        (("--dim", 99), "--dim 99: 40 objects span at most 39"),
     ],
 )
 def test_what_blocks_cannot_do_is_refused(small, call, tmp_path, option, message):

@@ -376,7 +376,7 @@ def test_ctrl_c_stops_paying_at_once_and_keeps_what_came(tmp_path):
         ({"retry": "all"}, "retry='all'"),
         ({"retries": -1}, "retries=-1"),
         ({"pause": -1}, "pause=-1"),
-        ({"workers": 4, "max_in_flight": 2}, "give one of them"),
+        ({"workers": 4, "max_in_flight": 2}, "async oracles and executors: give one"),
         ({"cost": 0.01}, "cost=0.01: must be a function"),
         ({"max_cost": -1}, "max_cost=-1"),
         ({"worker": 4}, "worker=4: no such option; there are .*workers"),
