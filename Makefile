@@ -8,12 +8,13 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup browser demo test test-slow test-gpu test-peers test-oldest test-wheel docs bench paper format clean
 
+# Python compiles a module when it is first imported; compiling all would double the time of this.
 setup: $(SETUP)
 
 $(SETUP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 $(MAKECMDGOALS)" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable '.[dev]'
 	@touch $@
 
 demo: $(SETUP)

@@ -28,10 +28,11 @@ settings.register_profile("search", settings.get_profile("nearer"), derandomize=
 settings.load_profile("nearer")
 
 # A process that takes up a long file last works on alone; most of these drive a browser.
+# The first two: one process compiles all kernels while the other needs none.
 LONG = (
-    "test_docs", "test_adaptive", "test_study_browser", "test_study_tasks", "test_study_stimuli",
-    "test_people", "test_cli", "test_golden", "test_study_words", "test_study_answering",
-    "test_reports", "test_informative", "test_study_fuzz",
+    "test_golden", "test_study_fuzz", "test_study_stimuli", "test_study_tasks", "test_docs",
+    "test_study_browser", "test_adaptive", "test_people", "test_cli", "test_study_words",
+    "test_study_answering", "test_reports", "test_informative",
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ def embed(X, **options):
 
 @pytest.fixture(scope="module")
 def cube():
-    X = np.random.default_rng(1).random((200, 3))
+    X = np.random.default_rng(1).random((120, 3))
     return X, embed(X)
 
 
@@ -29,7 +29,7 @@ def test_the_dimension_and_the_positions_are_right(cube):
     assert found.dimension == 3
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.985
     assert nearer.metrics.knn_precision(X, found.positions) > 0.95
-    assert found.n_comparisons <= 1.7 * 200 * 3 * np.log2(200) + 10 * 200
+    assert found.n_comparisons <= 1.7 * 120 * 3 * np.log2(120) + 10 * 120
 
 
 def test_everything_paid_for_is_accounted_for(cube):
@@ -46,7 +46,7 @@ def test_everything_paid_for_is_accounted_for(cube):
 def test_predict_answers_as_the_points_do(cube):
     X, found = cube
     rng = np.random.default_rng(2)
-    questions = np.stack([rng.permutation(200)[:3] for _ in range(2000)])
+    questions = np.stack([rng.permutation(120)[:3] for _ in range(2000)])
     assert (found.predict(questions) == nearer.PointOracle(X)(questions)).mean() > 0.98
 
 
@@ -68,14 +68,14 @@ def test_a_session_replayed_at_a_cut_goes_on_as_the_run_did():
     assert np.array_equal(again.result.positions, whole.positions)
 
 
-@pytest.mark.parametrize("budget", [0, 1, 7, 50, 400, 1500, 3000])
+@pytest.mark.parametrize("budget", [0, 1, 7, 50, 400, 1000, 2000])
 def test_a_budget_is_kept_and_always_gives_an_embedding(budget):
-    X = np.random.default_rng(4).random((80, 2))
+    X = np.random.default_rng(4).random((50, 2))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", nearer.errors.AnswersWarning)
         found = embed(X, budget=budget)
     assert found.n_comparisons <= budget
-    assert len(found.positions) == 80
+    assert len(found.positions) == 50
     reached = np.isfinite(found.positions).all(axis=1)
     assert np.array_equal(np.flatnonzero(~reached), found.never_asked)
     assert bool(caught) == bool(len(found.never_asked))
@@ -179,7 +179,7 @@ def test_objects_in_one_place_are_found_there(n):
 
 
 @pytest.mark.parametrize(
-    ("n", "n_places"), [(20, 3), (60, 6), pytest.param(60, 3, marks=pytest.mark.slow)]
+    ("n", "n_places"), [(20, 3), (40, 5), pytest.param(60, 3, marks=pytest.mark.slow)]
 )
 def test_few_places_keep_apart(n, n_places):
     rng = np.random.default_rng([n, n_places])
@@ -200,7 +200,7 @@ LATTICE = np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), -1).reshape(-1
         (np.random.default_rng(0).normal(size=(80, 2)).round(1), 2),
         (grid(40, 30, 1), 1),
         (grid(60, 8, 2), 2),
-        (grid(100, 5, 2), 2),
+        (grid(60, 5, 2), 2),
         pytest.param(grid(300, 10, 2), 2, marks=pytest.mark.slow),
         pytest.param(grid(120, 3, 3), 3, marks=pytest.mark.slow),
         pytest.param(grid(300, 20, 1), 1, marks=pytest.mark.slow),
@@ -218,16 +218,16 @@ def test_equal_distances_cost_neither_dimensions_nor_many_questions(X, d):
 
 @pytest.mark.parametrize("compare", [np.less, np.less_equal])
 def test_ties_may_go_by_the_order_of_asking(compare):
-    X = grid(80, 6, 2)
+    X = grid(50, 5, 2)
     distance = np.linalg.norm(X[:, None] - X, axis=2)
 
     def oracle(questions):
         head, a, b = questions.T
         return compare(distance[head, a], distance[head, b])
 
-    found = nearer.embed(oracle, 80, random_state=0, progress=False)
+    found = nearer.embed(oracle, 50, random_state=0, progress=False)
     assert found.dimension == 2
-    assert found.n_comparisons <= 1.5 * 80 * 2 * np.log2(80) + 25 * 80
+    assert found.n_comparisons <= 1.5 * 50 * 2 * np.log2(50) + 25 * 50
 
 
 @pytest.mark.slow
@@ -257,27 +257,27 @@ def test_an_oracle_that_contradicts_itself_ends(n, seed):
 
 
 def test_many_objects_are_placed_among_a_core(monkeypatch):
-    monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", 200)
-    X = np.random.default_rng(8).random((400, 2))
+    monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", 120)
+    X = np.random.default_rng(8).random((240, 2))
     found = embed(X)
     assert found.dimension == 2
     assert found.history[-1].name == "place"
-    assert len(found.triplets) == found.n_comparisons <= 1.5 * 400 * 2 * np.log2(400) + 10 * 400
+    assert len(found.triplets) == found.n_comparisons <= 1.5 * 240 * 2 * np.log2(240) + 10 * 240
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
     assert nearer.PointOracle(X)(found.triplets).all()
-    part = embed(X, budget=3000)
-    assert part.n_comparisons <= 3000
+    part = embed(X, budget=1800)
+    assert part.n_comparisons <= 1800
     assert np.isfinite(part.positions).all()
 
 
 @pytest.mark.parametrize("together", [100, 3000], ids=["a core", "all"])
 def test_answers_that_are_known_are_learned_and_not_asked_again(monkeypatch, together):
     monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", together)
-    X = np.random.default_rng(11).normal(size=(150, 2))
+    X = np.random.default_rng(11).normal(size=(110, 2))
     exact = nearer.PointOracle(X)
     questions = random_questions(45, 80, np.random.default_rng(0))
     told = answered(questions, exact(questions))
-    more = nearer.run(nearer.adaptive(150, known=told, random_state=0), exact)
+    more = nearer.run(nearer.adaptive(110, known=told, random_state=0), exact)
     assert not np.isin(pack(more.triplets)[0], pack(told)[0]).any()
     assert more.predict(told).mean() > 0.95
 

@@ -82,13 +82,13 @@ def test_a_folder_or_a_scrap_of_a_file_is_no_journal(tmp_path):
 
 
 def test_many_answers_of_dont_know_do_no_harm():
-    rng, X = np.random.default_rng(1), np.random.default_rng(0).normal(size=(30, 2))
+    rng, X = np.random.default_rng(1), np.random.default_rng(0).normal(size=(18, 2))
     exact = nearer.PointOracle(X)
 
     def hesitant(questions):
         return [None if rng.random() < 0.2 else bool(a) for a in exact(questions)]
 
-    found = nearer.embed(hesitant, 30, random_state=0, progress=False)
+    found = nearer.embed(hesitant, 18, random_state=0, progress=False)
     assert [phase.name for phase in found.history] == ["adaptive"]
     assert found.dimension <= 3
 

@@ -71,7 +71,15 @@ def test_a_table_for_people(call):
         assert word in result.stdout
 
 
-def test_demo(call, tmp_path):
+@pytest.mark.parametrize("budget", [1500, pytest.param(None, marks=pytest.mark.slow)])
+def test_demo(call, tmp_path, monkeypatch, budget):
+    from nearer.cli import embed
+
+    def cheaper(method, n, **limits):
+        return make_strategy(method, n, **(limits | {"budget": budget}))
+
+    make_strategy = embed.make_strategy
+    monkeypatch.setattr(embed, "make_strategy", cheaper)
     result = call("demo")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "out" / "demo" / "map.png").exists()

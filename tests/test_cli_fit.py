@@ -139,7 +139,7 @@ def test_a_device_that_is_not_there_is_said_before_the_file_is_read(call, monkey
 def people_file(path):
     """Answers of people of whom one contradicts all others, and one guesses."""
     rng = np.random.default_rng(0)
-    q = balanced_questions(15, 3000, rng)
+    q = balanced_questions(15, 1500, rng)
     who = rng.integers(6, size=len(q))
     says = nearer.PointOracle(rng.normal(size=(15, 2)))(q) ^ (rng.random(len(q)) < 0.05)
     says = np.where(who == 4, ~says, np.where(who == 5, rng.random(len(q)) < 0.5, says))

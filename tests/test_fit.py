@@ -87,7 +87,7 @@ def test_weights_count_where_people_are_rated():
 
 
 def test_every_form_of_the_same_answers_gives_the_same_positions(tmp_path):
-    rows = answers(1500, 0.1)
+    rows = answers(600, 0.1)
     nearer.write_triplets(tmp_path / "t.csv", rows)
     frame = pd.DataFrame(rows, columns=["head", "winner", "loser"])
     forms = [rows, tmp_path / "t.csv", str(tmp_path / "t.csv"), frame]
@@ -98,7 +98,7 @@ def test_every_form_of_the_same_answers_gives_the_same_positions(tmp_path):
 
 
 def test_what_is_in_no_answer_is_no_object(tmp_path):
-    rows = answers(1500, 0.1)
+    rows = answers(600, 0.1)
     shifted = nearer.fit(3 * rows + 1001, n_components=2, random_state=0)
     assert shifted.names == tuple(range(1001, 1001 + 90, 3))
     np.testing.assert_array_equal(

@@ -84,17 +84,17 @@ def test_a_budget_from_outside_cuts_a_round_and_still_gives_positions():
 
 
 def test_it_stops_when_it_expects_to_be_good_enough():
-    X = nearer.datasets.make_gaussian(30, 1, random_state=2)
+    X = nearer.datasets.make_gaussian(20, 1, random_state=2)
     told = {}
     for quality in (0.9, 0.98, 1.0):
-        strategy = nearer.adaptive(30, budget=1500, quality=quality, random_state=0)
+        strategy = nearer.adaptive(20, budget=900, quality=quality, random_state=0)
         found = nearer.run(strategy, people(X, 0.05))
         told[quality] = found.n_comparisons
         if quality < 1:
             assert "τ is expected" in found.history[-1].note
             assert found.details["expected_tau"] >= quality - 0.01
             assert nearer.metrics.mean_kendall_tau(X, found.positions) > quality - 0.03
-    assert told[0.9] < told[0.98] < told[1.0] == 1500
+    assert told[0.9] < told[0.98] < told[1.0] == 900
 
 
 def test_dimensions_are_no_more_than_answers_can_carry():

@@ -329,16 +329,16 @@ def test_the_key_reaches_the_endpoint_and_nobody_else(monkeypatch, tmp_path, cap
 
 def test_a_refusal_keeps_what_was_paid_for(tmp_path):
     journal = tmp_path / "answers.db"
-    with StubServer(AT, broken=0.02, random_state=4) as server:
+    with StubServer(AT, broken=0.05, random_state=4) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None, attempts=1)
         with pytest.raises(JudgeError) as failed:
-            nearer.embed(judge, WORDS, budget=300, random_state=0, journal=journal, progress=False)
+            nearer.embed(judge, WORDS, budget=150, random_state=0, journal=journal, progress=False)
     kept = len(nearer.load_journal(journal))
     assert f"{kept} answers are stored" in failed.value.__notes__[0]
     with StubServer(AT) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None)
-        nearer.embed(judge, WORDS, budget=300, random_state=0, journal=journal, progress=False)
-    assert server.n_questions == 300 - kept
+        nearer.embed(judge, WORDS, budget=150, random_state=0, journal=journal, progress=False)
+    assert server.n_questions == 150 - kept
 
 
 def test_another_model_does_not_go_on_with_the_journal(tmp_path):
@@ -467,9 +467,9 @@ def test_a_panel_of_language_models():
         panel = Panel(
             [ChatJudge("m", endpoint=s.url, key=None, price=(1, 1)) for s in (one, other)]
         )
-        found = nearer.embed(panel, WORDS, budget=300, random_state=0, progress=False)
+        found = nearer.embed(panel, WORDS, budget=120, random_state=0, progress=False)
     report = found.details["judge"]
-    assert one.n_questions + other.n_questions == 300
+    assert one.n_questions + other.n_questions == 120
     assert {told.n_questions for told in report.reports.values()} == set(report.votes.values())
 
 
@@ -481,8 +481,8 @@ def test_a_similarity_answers_about_numbers_and_about_things():
     by_name = from_similarity(
         lambda x, y: [-np.linalg.norm(AT[p] - AT[q]) for p, q in zip(x, y, strict=True)]
     )
-    one = nearer.embed(by_number, 20, budget=300, random_state=0, progress=False)
-    two = nearer.embed(by_name, WORDS, budget=300, random_state=0, progress=False)
+    one = nearer.embed(by_number, 20, budget=120, random_state=0, progress=False)
+    two = nearer.embed(by_name, WORDS, budget=120, random_state=0, progress=False)
     np.testing.assert_array_equal(one.positions, two.positions)
 
 

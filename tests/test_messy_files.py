@@ -336,7 +336,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(VALUES | st.lists(VALUES, max_size=3), st.sampled_from([True, False]))
 def test_any_json_is_read_or_refused(tmp_path_factory, value, drop):
     file = tmp_path_factory.getbasetemp() / "any.json"

@@ -191,7 +191,7 @@ def two_groups(seed, moved):
     X = 4 * rng.normal(size=(16, 2))
     Y = X.copy()
     Y[:moved, 0] += 6
-    who = np.arange(3200) % 20
+    who = np.arange(2000) % 20
     maps = np.concatenate([np.tile(X, (10, 1, 1)), np.tile(Y, (10, 1, 1))])
     maps += 1.0 * rng.normal(size=maps.shape)
     rows = answers_of(maps, who, random_questions(16, len(who), rng), rng)
@@ -339,9 +339,9 @@ def test_files_that_no_euclidean_map_fits_are_flagged(kind, tmp_path):
             X[i] += X[rng.integers(i)]
         X *= rng.exponential(size=24)
     D = cdist(X, X, metric)
-    head, a, b = (questions := random_questions(24, 4800, rng)).T
+    head, a, b = (questions := random_questions(24, 4000, rng)).T
     margin = D[head, b] - D[head, a]
-    near = rng.random(4800) < expit(4 * margin / D.std())
+    near = rng.random(4000) < expit(4 * margin / D.std())
     found = nearer.fit(answered(questions, near), n_objects=24, random_state=0)
     p = found.details["checks"]["other distances"]
     assert p > 0.5 if kind == "Euclidean" else p < 0.01

@@ -258,17 +258,17 @@ def test_noisy_answers_and_no_answers_are_borne():
 
 
 def test_many_doubtful_answers_are_embedded_by_a_core_and_the_others(monkeypatch):
-    monkeypatch.setattr(import_module("nearer.algorithms.adaptive"), "TOGETHER", 120)
-    X = np.random.default_rng(0).normal(size=(130, 2))
+    monkeypatch.setattr(import_module("nearer.algorithms.adaptive"), "TOGETHER", 80)
+    X = np.random.default_rng(0).normal(size=(90, 2))
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=1)
-    found = nearer.embed(people, 130, random_state=0, progress=False)
+    found = nearer.embed(people, 90, random_state=0, progress=False)
     assert [phase.name for phase in found.history] == ["adaptive", "place"]
     assert found.dimension_low <= 2 <= found.dimension_high
-    assert found.n_comparisons == len(found.triplets) <= 130 * most_questions(130, 2, 0.12)
+    assert found.n_comparisons == len(found.triplets) <= 90 * most_questions(90, 2, 0.12)
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
     assert found.details["expected_tau"] > 0.97
     assert 0.08 < found.error_rate < 0.2  # those that were chosen are harder
-    assert found.covariances.shape == (130, found.dimension, found.dimension)
+    assert found.covariances.shape == (90, found.dimension, found.dimension)
     assert len(found.details["never_asked"]) == 0
 
 

@@ -42,13 +42,13 @@ async def slow_judge(questions):
 
 
 def test_objects_are_what_the_user_has():
-    plain = nearer.embed(EXACT, 30, random_state=0, progress=False)
-    named = nearer.embed(judge, NAMES, random_state=0, progress=False)
+    plain = nearer.embed(EXACT, 30, budget=150, random_state=0, progress=False)
+    named = nearer.embed(judge, NAMES, budget=150, random_state=0, progress=False)
     np.testing.assert_array_equal(plain.positions, named.positions)
     assert plain.names is None
     assert named.names == tuple(NAMES)
     column = pd.DataFrame({"name": NAMES})["name"]
-    from_column = nearer.embed(judge, column, random_state=0, progress=False)
+    from_column = nearer.embed(judge, column, budget=150, random_state=0, progress=False)
     np.testing.assert_array_equal(named.positions, from_column.positions)
     assert from_column.names == tuple(NAMES)
     assert {text.get_text() for text in named.plot().texts} & set(NAMES)
@@ -102,8 +102,8 @@ def scrambled(questions):
 
 
 def test_the_result_is_the_same_however_many_answer():
-    wanted = nearer.embed(EXACT, 30, budget=300, random_state=0, progress=False).positions
-    call = {"budget": 300, "random_state": 0, "progress": False}
+    wanted = nearer.embed(EXACT, 30, budget=150, random_state=0, progress=False).positions
+    call = {"budget": 150, "random_state": 0, "progress": False}
     with ThreadPoolExecutor(3) as pool:
         for how in ({"workers": 8}, {"workers": 3, "block_size": 7}, {"workers": pool}):
             found = nearer.embed(scrambled, 30, **call, **how)

@@ -41,7 +41,7 @@ def same(a, b):
 
 def test_what_is_saved_comes_back(noisy, exact, tmp_path):
     asked = nearer.embed(
-        nearer.PointOracle(fitted()[0]), N, random_state=0, progress=False, budget=400
+        nearer.PointOracle(fitted()[0]), N, random_state=0, progress=False, budget=150
     )
     for embedding in (noisy, exact, asked):
         file = tmp_path / "map.nearer.npz"

@@ -25,7 +25,7 @@ def answer_some(session, rng, stop_at=None):
         told += len(chosen)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.integers(0, 400), st.integers(0, 10))
 def test_replaying_any_part_of_the_log_and_going_on_is_the_uninterrupted_run(cut, seed):
     whole = nearer.run(basis_asking(), ORACLE)

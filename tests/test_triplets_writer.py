@@ -37,7 +37,7 @@ def collections(draw):
     return Triplets(answers, examine(rows, labels, persons=len(people)))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(collections(), st.sampled_from(SUFFIXES))
 def test_what_is_written_is_read_back(tmp_path_factory, answers, suffix):
     file = tmp_path_factory.getbasetemp() / f"round{suffix}"
