@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import json
 import os
 import platform
@@ -16,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.cells import FinishedCells
+from nearer.files import table_text
 from paper.experiments import FULL, Experiment, list_experiments
 from paper.figures import Drawing, draw_figures
 from paper.notes import Note, notes_for
@@ -143,9 +142,7 @@ def as_csv(table: Table) -> str:
     for column in table.columns:
         owner = next((head for head in reversed(heads) if not head.endswith((" paper", " ±"))), "")
         heads.append(f"{owner} {column.head}" if column.head in ("paper", "±") else column.head)
-    sink = io.StringIO()
-    csv.writer(sink, lineterminator="\n").writerows([heads, *table.rows])
-    return sink.getvalue()
+    return table_text(heads, table.rows)
 
 
 def as_markdown(page: Page, folder: str = "") -> str:

@@ -42,7 +42,7 @@ from nearer.fitting.solver import (
     violated,
 )
 from nearer.parallel import parallel_map
-from nearer.questions import Floats, Objects
+from nearer.questions import Floats, Objects, answered
 from nearer.trials import MOST_SORTED, examine
 
 
@@ -189,7 +189,7 @@ def _answered(triplets: Any, y: ArrayLike | None) -> NDArray[Any]:
         values = ", ".join(map(repr, dict.fromkeys(answers.tolist())))
         rule = "answers must be True or 1 (a is nearer), and False, 0 or -1 (b is)"
         raise InvalidInput(f"y holds {values[:60]}: {rule}")
-    return np.where((answers == 1)[:, None], rows, rows[:, [0, 2, 1]])
+    return np.where((answers == 1)[:, None], rows, rows[:, [0, 2, 1]])  # perhaps names
 
 
 def _is_sparse(answers: Any) -> bool:
@@ -214,8 +214,7 @@ def _from_counts(counts: Any) -> Objects:
     for length, places in zip(counts.shape, counts.coords, strict=True):
         at = at * length + places
     rows = np.stack(np.unravel_index(at, (n, n, n)), axis=1)
-    rows = np.where((counts.data > 0)[:, None], rows, rows[:, [0, 2, 1]])
-    return np.repeat(rows, np.abs(counts.data).astype(np.int64), axis=0)
+    return np.repeat(answered(rows, counts.data > 0), np.abs(counts.data).astype(np.int64), axis=0)
 
 
 def _warn_about(loaded: LoadedAnswers) -> int | None:

@@ -21,6 +21,7 @@ from nearer.asking.run import DaemonThreads, is_async
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.people import rate_people
+from nearer.questions import answered
 
 _FEWEST_VOTES = 200  # with fewer, ratings hardly differ from the prior
 _GROWTH = 1.5  # of the number of votes between two ratings
@@ -199,11 +200,9 @@ class Panel:
         log = list(self._log)
         if len(log) == self._rated_at:
             return
-        near = np.array([p > 0.5 for *_, p in log])
         rows = np.array([row[:3] for row in log], dtype=np.int64)
-        triplets = np.where(near[:, None], rows, rows[:, [0, 2, 1]])
         belief = Belief(int(rows.max()) + 1, None, np.random.default_rng(self._seed))
-        belief.learn(triplets)
+        belief.learn(answered(rows, np.array([p for *_, p in log])))
         if belief.held_out is not None:
             names, who = np.unique([name for *_, name, _ in log], return_inverse=True)
             rated = rate_people(belief.answers, belief.held_out, who, np.ones(len(log)))
