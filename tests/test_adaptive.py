@@ -270,14 +270,14 @@ def test_many_objects_are_placed_among_a_core(monkeypatch):
     assert np.isfinite(part.positions).all()
 
 
-@pytest.mark.parametrize("together", [100, 3000], ids=["a core", "all"])
+@pytest.mark.parametrize("together", [50, 3000], ids=["a core", "all"])
 def test_answers_that_are_known_are_learned_and_not_asked_again(monkeypatch, together):
     monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", together)
-    X = np.random.default_rng(11).normal(size=(110, 2))
+    X = np.random.default_rng(11).normal(size=(60, 2))
     exact = nearer.PointOracle(X)
-    questions = random_questions(45, 80, np.random.default_rng(0))
+    questions = random_questions(25, 600, np.random.default_rng(0))
     told = answered(questions, exact(questions))
-    more = nearer.run(nearer.adaptive(110, known=told, random_state=0), exact)
+    more = nearer.run(nearer.adaptive(60, known=told, random_state=0), exact)
     assert not np.isin(pack(more.triplets)[0], pack(told)[0]).any()
     assert more.predict(told).mean() > 0.95
 
