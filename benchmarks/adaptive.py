@@ -131,7 +131,7 @@ def page(rows: Rows, folder: Path) -> str:
     parts = (
         ("The default on the paper's data: medians (least to most), processor seconds", _table),
         ("1,000 objects: dimensions found, comparisons", _dimensions),
-        ("Tau at a budget; the rivals are told the true dimension", _curve),
+        ("Tau at a budget; the other methods get the true dimension", _curve),
         ("Growth", _growth),
         ("100 unseen objects placed among 500: tau of rankings from them, from the 500", _place),
     )

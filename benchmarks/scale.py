@@ -1,4 +1,4 @@
-"""Large problems on the processor: embed, doubtful answers, SOE beside cblearn, 1 core and 2."""
+"""Large problems on the processor: embed, noisy answers, SOE beside cblearn, 1 core and 2."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _embed(what: str, n: int, seed: int) -> dict[str, float]:
     oracle: nearer.Oracle = nearer.PointOracle(X)
     if what == "noisy":
         oracle = nearer.NoisyOracle(oracle, FLIP, random_state=seed)
-    # compile: so many exact answers are about a core and others, as doubtful ones are before
+    # compile: so many exact answers are about a core and others, as noisy ones are before
     nearer.embed(oracle, min(n, 4_000), random_state=seed, progress=False)
     asked = []
 

@@ -3,7 +3,7 @@
 Thirty people at a time answer over HTTP from the record of human_zappos85, which has one answer
 to 96 % of all questions about 85 shoes; what it lacks they skip. The positions are then fitted to
 the first so many answers, in as many dimensions as they need, and judged on all recorded questions
-that were never asked. Nothing is told to the study that a researcher would not know.
+that were never asked. The study gets no information that a researcher would not have.
 """
 
 from __future__ import annotations

@@ -153,9 +153,9 @@ def _table1(results: _Results) -> Table:
         "table1",
         "Table 1: dimension estimates",
         f"{n:,} objects, mean of {runs}, ± their standard deviation (the paper: 1,000 "
-        "objects, 100 runs). The dimension is that of the space: a sphere itself has one fewer, "
-        "though placing it takes them all; in one dimension it is two points, and most distances "
-        f"are ties. {OWN} is the estimate of our own default.",
+        "objects, 100 runs). The dimension is that of the space: a sphere has one fewer, but its "
+        "embedding needs all. A sphere in one dimension is two points, and most distances are "
+        f"tied. {OWN} is the estimate of our own default.",
         (Column("family"), Column("estimate"), *(Column(f"d = {d}") for d in DIMENSIONS)),
     )
     for family, paper in TABLE_1.items():
@@ -198,10 +198,10 @@ def _table2(results: _Results) -> Table:
     table = Table(
         "table2",
         "Table 2: quality of embeddings",
-        "Means over runs, ± their standard deviation; an arrow where ours is more than 0.07 above "
-        "or below the paper's on as many objects. Rand+SOE and CK ask as many comparisons as "
-        "Basis. Zero loss: in how many runs the mean loss fell below 0.001; the paper's “no” is "
-        "its *. Seconds are processor time for asking and fitting. "
+        "Means over runs, ± their standard deviation; an arrow if ours is more than 0.07 above or "
+        "below the paper's on as many objects. Rand+SOE and CK ask as many comparisons as Basis. "
+        "Zero loss: the number of runs with a mean loss below 0.001; “no” stands for the paper's "
+        "*. Seconds are processor time for asking and fitting. "
         + " ".join(
             f"{name}: {source.what}, n = {results.sizes[name]:,}."
             for name, source in results.of(DATA)
@@ -277,7 +277,7 @@ def _table3(results: _Results) -> Table:
         "table3",
         "Table 3: accuracy of a classifier, 5 folds",
         "Gradient boosting on the original features and on positions; means over runs. An arrow "
-        "where the test accuracy is more than 0.05 above or below the paper's.",
+        "if the test accuracy is more than 0.05 above or below the paper's.",
         (
             Column("data"),
             Column("features"),

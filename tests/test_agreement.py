@@ -1,4 +1,4 @@
-"""Agreement of repeated answers against slow twins, its ceiling, and calibration."""
+"""Agreement of repeated answers against slow code, its ceiling, and calibration."""
 
 from itertools import combinations
 

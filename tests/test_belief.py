@@ -108,7 +108,7 @@ def test_weights_count_like_repeats():
 
 @pytest.mark.slow
 def test_answers_to_chosen_questions_stay_calibrated():
-    """Chosen questions are hard ones: what suits them is too doubtful about all others."""
+    """Chosen questions are hard ones: a curve fitted to them is too flat for all others."""
     X = nearer.datasets.make_gaussian(40, 2, random_state=0)
     people = PsychometricOracle(X, scale=0.3, random_state=1)
     errors = []

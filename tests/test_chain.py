@@ -1,4 +1,4 @@
-"""Maps that doubtful answers leave possible: as often as they are probable."""
+"""Maps that noisy answers leave possible: as often as they are probable."""
 
 import numpy as np
 import pytest

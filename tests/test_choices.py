@@ -1,4 +1,4 @@
-"""Choices: the kernels against slow twins, the logistic model, and what must not matter."""
+"""Choices: the kernels against slow code, the logistic model, and what must not matter."""
 
 import math
 from itertools import combinations, permutations

@@ -71,8 +71,8 @@ def test_batches_go_out_and_come_back_until_the_map_is_there(objects, tmp_path):
     server, rounds = StubServer(AT), 0
     call = ["--budget", 60, "--seed", 3]
     while not out.exists():
-        told = nearer_judge("export", objects, "--model", "m", "--out", requests, *call)
-        assert told.exit_code == 0, told.output
+        result = nearer_judge("export", objects, "--model", "m", "--out", requests, *call)
+        assert result.exit_code == 0, result.output
         lines = batch_endpoint(requests, server)
         if rounds == 0:  # half of them come later, one says nothing that can be read
             lines[0]["response"]["body"] = {"choices": []}
@@ -81,8 +81,8 @@ def test_batches_go_out_and_come_back_until_the_map_is_there(objects, tmp_path):
             line["request_id"] = "\u2028"
         texts = (json.dumps(line, ensure_ascii=False) for line in lines)
         replies.write_text("\n".join(texts), encoding="utf-8")
-        told = nearer_judge("import", objects, replies, "--out", out, *call)
-        assert told.exit_code == 0, told.output
+        result = nearer_judge("import", objects, replies, "--out", out, *call)
+        assert result.exit_code == 0, result.output
         rounds += 1
     asked = server.n_questions
     answers = nearer.load_journal(tmp_path / "objects.answers.db")
@@ -97,19 +97,19 @@ def test_batches_go_out_and_come_back_until_the_map_is_there(objects, tmp_path):
 def test_people_and_models_do_not_share_a_journal(objects, tmp_path):
     requests = tmp_path / "q.jsonl"
     assert nearer_judge("export", objects, "--model", "m", "--out", requests).exit_code == 0
-    told = nearer_judge("ask", objects, keys="1\n")
-    assert told.exit_code == 2
-    assert 'judge was "batches"' in told.output
-    told = nearer_judge("export", objects, "--model", "other", "--out", requests)
-    assert 'model was "m" and is "other"' in told.output
-    told = nearer_judge("import", objects, requests, "--question", "Is {head} this?")
-    assert "question was" in told.output
+    result = nearer_judge("ask", objects, keys="1\n")
+    assert result.exit_code == 2
+    assert 'judge was "batches"' in result.output
+    result = nearer_judge("export", objects, "--model", "other", "--out", requests)
+    assert 'model was "m" and is "other"' in result.output
+    result = nearer_judge("import", objects, requests, "--question", "Is {head} this?")
+    assert "question was" in result.output
 
 
 def test_a_wrong_argument_begins_no_journal(objects, tmp_path):
     requests = tmp_path / "q.jsonl"
-    told = nearer_judge("export", objects, "--model", "", "--out", requests)
-    assert (told.exit_code, "Error: --model '': must be a text" in told.output) == (2, True)
+    result = nearer_judge("export", objects, "--model", "", "--out", requests)
+    assert (result.exit_code, "Error: --model '': must be a text" in result.output) == (2, True)
     assert nearer_judge("export", objects, "--model", "m", "--out", requests).exit_code == 0
 
 
@@ -125,17 +125,17 @@ def test_a_wrong_argument_begins_no_journal(objects, tmp_path):
 def test_files_that_are_no_replies_are_named(content, message, objects, tmp_path):
     replies = tmp_path / "r.jsonl"
     replies.write_text(content)
-    told = nearer_judge("import", objects, replies)
-    assert told.exit_code == 2
-    assert message in told.output
+    result = nearer_judge("import", objects, replies)
+    assert result.exit_code == 2
+    assert message in result.output
 
 
 def test_too_few_objects_are_named(tmp_path):
     (tmp_path / "two.txt").write_text("a\nb\n")
-    told = nearer_judge("ask", tmp_path / "two.txt")
-    assert told.exit_code == 2
-    assert "at least 3" in told.output
+    result = nearer_judge("ask", tmp_path / "two.txt")
+    assert result.exit_code == 2
+    assert "at least 3" in result.output
     (tmp_path / "two.txt").write_text("a\nb\na\nc\n")
-    told = nearer_judge("ask", tmp_path / "two.txt")
-    assert told.exit_code == 2
-    assert "'a' is on several lines" in told.output
+    result = nearer_judge("ask", tmp_path / "two.txt")
+    assert result.exit_code == 2
+    assert "'a' is on several lines" in result.output

@@ -103,7 +103,7 @@ def test_one_answer_and_answers_that_anything_obeys_determine_nothing():
 
 
 def test_doubtful_answers_that_many_dimensions_obey_are_not_exact():
-    """In enough dimensions everything is obeyed; answers nobody fitted are not."""
+    """In enough dimensions every answer is satisfied; held-out answers are not."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 1))
     questions = random_questions(60, 3000, rng)
@@ -118,7 +118,7 @@ def test_doubtful_answers_that_many_dimensions_obey_are_not_exact():
 
 @pytest.mark.parametrize("seed", [3, 5])
 def test_a_line_answered_with_doubt_near_ties_is_no_plane_without_errors(seed):
-    """Two dimensions obey every answer, and predict others no better than one does with doubt."""
+    """Two dimensions satisfy every answer, and predict others no better than one with noise."""
     rng = np.random.default_rng([40, 1, 600, seed])
     X = rng.normal(size=(40, 1))
     questions = random_questions(40, 600, rng)

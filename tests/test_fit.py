@@ -61,7 +61,7 @@ def test_exact_answers_are_obeyed():
     assert found.error_rate == 0
     assert found.held_out.accuracy > 0.95
     assert found.evidence[2]["probability"] > 0.9
-    # drawn again, the same positions would obey: other maps that obey all say how sure they are
+    # a bootstrap gives the same positions; other maps that satisfy all show the uncertainty
     away = found.draws(60, 0) - found.positions
     drawn = np.einsum("kni,kni->n", away, away) / 60
     told = np.trace(found.covariances, axis1=1, axis2=2)

@@ -62,7 +62,7 @@ def modelled(fit, X, rng, asked):
 
 @pytest.mark.parametrize(("tail", "sharpness"), [(0.0, 1.0), (0.0, 0.5), (2.0, 4.0)])
 def test_the_posterior_is_close_to_the_one_on_a_grid(tail, sharpness):
-    """The slow twin of the kernel: the posterior computed point by point."""
+    """Slow code for the kernel: the posterior computed point by point."""
     fit = posterior(tail=tail, sharpness=sharpness)
     rng, off, sizes = np.random.default_rng(0), [], []
     for _ in range(9):

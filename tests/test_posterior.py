@@ -33,7 +33,7 @@ def margin(X, question, tail):
 
 
 def margin_gradients(X, question, tail, step=1e-6):
-    """The slow twin: differences, object by object."""
+    """Slow code: differences, object by object."""
     gradients = []
     for i in question:
         g = np.zeros(X.shape[1])

@@ -242,9 +242,9 @@ def test_methods_say_what_was_done(people, exact, asked, tmp_path):
     assert few.held_out is None
     assert "eld-out" not in methods_text(few)
     who = np.random.default_rng(1).choice(["ann", "bob"], 2400)
-    obeyed = nearer.fit(answers(0.0, d=1), n_components=1, people=who, random_state=0)
-    assert "sensitivity" not in methods_text(obeyed)
-    page = words(written(obeyed, tmp_path))
+    exact = nearer.fit(answers(0.0, d=1), n_components=1, people=who, random_state=0)
+    assert "sensitivity" not in methods_text(exact)
+    page = words(written(exact, tmp_path))
     assert "No participant was excluded." in page
     assert "Too few people answered for statements about others" in page
     assert "given the others" not in page

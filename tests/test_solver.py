@@ -1,4 +1,4 @@
-"""Fits reach the optimum, obey their options, and say what is wrong with their input."""
+"""Fits reach the optimum, follow their options, and say what is wrong with their input."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def random_triplets(X, m, seed=0):
     return np.where((near < far)[:, None], rows, rows[:, [0, 2, 1]])
 
 
-def obeyed(X, triplets):
+def satisfied(X, triplets):
     near, far = (np.linalg.norm(X[triplets[:, 0]] - X[triplets[:, c]], axis=1) for c in (1, 2))
     return float(np.mean(near < far))
 
@@ -32,7 +32,7 @@ def plane():
 def test_every_loss_explains_unseen_answers(plane, loss):
     _, train, test = plane
     fit = fit_positions(train, 30, 2, loss=loss, ridge=1e-5, rng=np.random.default_rng(0))
-    assert obeyed(fit.positions, test) > 0.9
+    assert satisfied(fit.positions, test) > 0.9
 
 
 def test_passes_judge_as_the_formula_does(plane):
@@ -51,7 +51,7 @@ def test_soe_reaches_zero_on_exact_answers(plane):
     fit = fit_positions(train, 30, 2, rng=np.random.default_rng(0))
     assert fit.converged
     assert fit.loss < 1e-6
-    assert obeyed(fit.positions, train) == 1.0
+    assert satisfied(fit.positions, train) == 1.0
 
 
 def test_weights_are_repetitions(plane):

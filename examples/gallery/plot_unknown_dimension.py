@@ -36,8 +36,8 @@ for ax, m, estimate in zip(axes, sizes, estimates, strict=True):
     inside = [estimate.dimension_low <= d <= estimate.dimension_high for d in chances]
     ax.bar(chances.keys(), chances.values(), color=["#2e6f9e" if b else "#d5d9df" for b in inside])
     low, high = estimate.dimension_low, estimate.dimension_high
-    told = str(low) if low == high else f"{low} to {high}" if high <= 6 else f"{low} or more"
-    ax.set(title=f"{m:,} answers: {told}", xlabel="dimensions", xticks=list(chances))
+    span = str(low) if low == high else f"{low} to {high}" if high <= 6 else f"{low} or more"
+    ax.set(title=f"{m:,} answers: {span}", xlabel="dimensions", xticks=list(chances))
     ax.title.set_fontsize(10)
     ax.spines[["top", "right"]].set_visible(False)
 axes[0].set_ylabel("probability")

@@ -65,7 +65,7 @@ judge = nearer.judges.from_similarity(alike)
 asked = nearer.embed(judge, list(COUNTING), random_state=0, progress=False)
 embedding = nearer.fit(asked.triplets, n_components=2, objects="numbers", random_state=0)
 share = embedding.predict(asked.triplets).mean()
-print(f"{asked.n_comparisons} answers; a plane obeys {share:.0%} of them")
+print(f"{asked.n_comparisons} answers; a plane satisfies {share:.0%} of them")
 
 # %%
 
