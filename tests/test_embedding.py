@@ -91,7 +91,7 @@ def test_the_nearest_come_first_by_name(noisy, exact):
         noisy.nearest("cat")
     with pytest.raises(InvalidInput, match=r"array\(\[1, 2\]\): is none of the"):
         noisy.nearest(np.array([1, 2]))
-    with pytest.raises(InvalidInput, match=r"object=20: must be a whole number, from 0 to 19"):
+    with pytest.raises(InvalidInput, match=r"20: is none of the 20 objects"):
         exact.nearest(20)
     with pytest.raises(InvalidInput, match=r"k=20: must be .* from 1 to 19"):
         exact.nearest(1, 20)

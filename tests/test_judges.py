@@ -385,7 +385,7 @@ def test_many_are_in_flight():
         ({"endpoint": "http://host:99999"}, "begins with http"),
         ({"endpoint": "http://["}, "begins with http"),
         ({"endpoint": 5}, "begins with http"),
-        ({"price": 5}, "price=5: must be two numbers"),
+        ({"price": 5}, r"price of shape \(\): must be \(2,\)"),
         ({"pause": math.nan}, "pause=nan"),
         ({"together": 0}, "together=0"),
         ({"together": 3, "grades": True}, "choose one of them"),

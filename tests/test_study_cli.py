@@ -325,6 +325,20 @@ def test_without_the_extra_the_remedy_is_named(tmp_path, words, monkeypatch):
     assert "pip install 'nearer[study]'" in result.output
 
 
+def test_links_that_others_in_the_network_can_open(answered, monkeypatch):
+    from nearer.study import app
+
+    def run_server(study, listener, announce):
+        announce()
+        study.media.close()
+        study.store.close()
+
+    monkeypatch.setattr(app, "run_server", run_server)
+    said = run("serve", answered, "--host", "0.0.0.0", "--port", "0").output
+    assert re.search(r"Participants: http://(?!0\.0\.0\.0|127\.)[\d.]+:\d+/\n", said), said
+    assert "Everybody in this network, unencrypted, can open these links." in said
+
+
 def test_an_empty_path_is_not_the_current_folder(tmp_path, words):
     for args in (("", "--items", words), (tmp_path / "s.db", "--items", "")):
         result = run("new", *args)

@@ -4,10 +4,11 @@ import lzma
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import nearer
-from nearer.errors import DroppedRows, InvalidInput
+from nearer.errors import AnswersWarning, DroppedRows, InvalidInput
 
 ROWS = [[0, 1, 2], [2, 0, 1], [1, 2, 0]]
 
@@ -304,6 +305,8 @@ def test_nothing_is_dropped_silently(write):
         ("0,1,2\n0,1,-2\n", {}, "line 2: object '-2': numbers run from 0"),
         ("0,1,2\n0,1,99999999\n", {}, r"99999999.*objects=.names"),
         ("0,1,2\n,1,2\n", {}, "line 2: head is empty"),
+        ("head,near,far\na,b,c\nhead,near,far\nb,c,a\n", {}, "line 3: repeats the header; take it"),
+        ("x,y,z,3\ny,z,x,1\nz,x,y,2\n", {}, "--columns item1=0,item2=1,item3=2,answer=3"),
         ("0,1\n", {}, "columns 1 to 2 without a known header make no"),
         ("0,1,2,<\n0,1,2,?\n", {}, "line 2: '\\?' was chosen but not shown"),
         ("0,1,2,0\n0,1,2,2\n", {}, "line 2: '2' was chosen but not shown"),
@@ -337,6 +340,15 @@ def test_nothing_is_dropped_silently(write):
 def test_bad_files_say_where_what_and_the_remedy(write, text, options, message):
     with pytest.raises(InvalidInput, match=message):
         nearer.read_triplets(write(text), **options)
+
+
+def test_only_the_first_sheet_of_a_workbook_is_read_and_that_is_said(tmp_path):
+    answers = pd.DataFrame({"head": [0, 1], "near": [1, 2], "far": [2, 0]})
+    with pd.ExcelWriter(tmp_path / "two.xlsx") as book:
+        for sheet in ("pilot", "main"):
+            answers.to_excel(book, sheet_name=sheet, index=False)
+    with pytest.warns(AnswersWarning, match="only the sheet 'pilot' is read; save 'main' as"):
+        assert len(nearer.read_triplets(tmp_path / "two.xlsx")) == 2
 
 
 def test_files_that_are_no_tables(tmp_path):

@@ -99,15 +99,10 @@ def people(value: ArrayLike | None, m: int) -> NDArray[Any] | None:
 
 
 def one(name: str, value: Any, kind: Any, rule: str) -> Any:
-    """A thing of a certain type, such as `Callable` or one that only this package makes."""
-    if not isinstance(value, kind):
+    """A thing of a certain type, such as `Callable`, or of any that has the attribute `kind`."""
+    if not (hasattr(value, kind) if isinstance(kind, str) else isinstance(value, kind)):
         raise InvalidInput(f"{name}={shown(value)}: must be {rule}")
     return value
-
-
-def like(name: str, value: Any, attribute: str, rule: str) -> Any:
-    """A thing of any type that has what is used of it."""
-    return one(name, value, type(value) if hasattr(value, attribute) else (), rule)
 
 
 _ORACLE = "a function from (m, 3) questions (head, a, b) to (m,) booleans, True where a is nearer"

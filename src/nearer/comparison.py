@@ -256,10 +256,8 @@ def compare(
     rows = np.array([i for i, name in enumerate(called) if name in number], dtype=np.int64)
     least = max(4, X.shape[1] + 2, Y.shape[1] + 2)
     if len(rows) < least:
-        raise InvalidInput(
-            f"the maps share {amount(len(rows), 'object')}, by name: at least {least} are needed "
-            f"to compare {amount(X.shape[1], 'dimension')} with {Y.shape[1]}"
-        )
+        rule = f"to compare {amount(X.shape[1], 'dimension')} with {Y.shape[1]}, {least} are needed"
+        raise InvalidInput(f"the maps share {amount(len(rows), 'object')}, by name: {rule}")
     columns = np.array([number[called[i]] for i in rows])
     X, Y, width = X[rows], Y[columns], max(X.shape[1], Y.shape[1])
     best = procrustes(X, Y)

@@ -277,7 +277,7 @@ class Embedding(Shown):
         placed = isinstance(thing, np.ndarray) and thing.shape == (d,) and thing.dtype.kind == "f"
         most = n - len(self.never_asked) - (not placed)
         checks.whole("k", k, most=most, rule="there are no more with a position")
-        head = None if placed else self._number(thing)
+        head = None if placed else _place(thing, self.object_names, "objects")
         if head in self.never_asked:
             rule = "no question was about it, so it has no position; a larger budget reaches it"
             raise InvalidInput(f"{thing!r}: {rule}")
@@ -296,11 +296,6 @@ class Embedding(Shown):
             remedy = "each needs one; dataclasses.replace(embedding, names=…) gives others"
             raise InvalidInput(f"names: {len(self.names)} for {n} objects, and {remedy}")
         return self.names
-
-    def _number(self, thing: Any) -> int:
-        if self.names is None:
-            return checks.whole("object", thing, least=0, most=len(self.positions) - 1)
-        return _place(thing, self.names, "objects")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of it to a file, ``map.nearer.npz``, that `nearer.load` reads.

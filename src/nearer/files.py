@@ -88,10 +88,11 @@ def refuse_larger(path: str | os.PathLike[str], size: int) -> None:
     most = os.environ.get("NEARER_MAX_BYTES", "")
     limit = int(most) if most.isdecimal() else 4 << 30
     if size > limit:
-        raise InvalidInput(
-            f"{os.fspath(path)}: holds {size:,} bytes or more, and {limit:,} are allowed; set the "
-            "environment variable NEARER_MAX_BYTES to a larger number if you trust the file"
+        rule = (
+            f"holds {size:,} bytes or more, and {limit:,} are allowed; if you trust the file, set"
         )
+        remedy = "the environment variable NEARER_MAX_BYTES to a larger number"
+        raise InvalidInput(f"{os.fspath(path)}: {rule} {remedy}")
 
 
 def _content(path: Path, stream: IO[bytes]) -> bytes:

@@ -72,10 +72,11 @@ class Task:
             return cls("near", int(said["k"]), int(said["m"]), bool(said["ranked"]))
         if said is not None and not said["k"] and int(said["n"] or 3) >= 3:
             return cls("odd-one-out", 1, int(said["n"] or 3))
-        raise InvalidInput(
-            f"task={text!r}: must be 'K of M' with K below M, such as '2 of 8' or '1 of 2' (a "
-            "comparison), 'rank K of M', 'odd-one-out' or 'odd-one-out of M' with M from 3"
+        forms = (
+            "'K of M' with K below M, such as '2 of 8' or '1 of 2' (a comparison), 'rank K of M'"
         )
+        last = "'odd-one-out' or 'odd-one-out of M' with M from 3"
+        raise InvalidInput(f"task={text!r}: must be {forms}, {last}")
 
     def __str__(self) -> str:
         if self.kind != "near":

@@ -60,11 +60,10 @@ def basis_embedding(
         rank_start=rank_start,
     )
     if not basis.axes:
-        raise InvalidInput(
-            f"the budget was spent after {basis.n_comparisons} comparisons, before one axis was "
-            f"complete; two rankings of {n_objects} objects take about "
-            f"{2 * n_objects * int(np.log2(n_objects))} comparisons; raise the budget"
-        )
+        most = 2 * n_objects * int(np.log2(n_objects))
+        rule = f"two rankings of {n_objects} objects take about {most}; raise the budget"
+        spent = f"the budget was spent after {basis.n_comparisons} comparisons"
+        raise InvalidInput(f"{spent}, before one axis was complete; {rule}")
     history = [_phase("basis", basis, basis.stopped)]
     return _embedding(basis.coordinates(), basis.triplets, history, {}, basis=basis)
 

@@ -184,7 +184,7 @@ def recorded(strategy: Strategy[T], record: Record) -> Strategy[T]:
 
 def remembered(strategy: Strategy[T], memory: Memory) -> Strategy[T]:
     """Ask nothing twice: questions in memory, also mirrored ones, are answered from it."""
-    checks.like("memory", memory, "recall", "a nearer.asking.Memory")
+    checks.one("memory", memory, "recall", "a nearer.asking.Memory")
 
     def answer(questions: Questions) -> Strategy[Answers]:
         unknown = memory.unknown(questions)
@@ -454,10 +454,9 @@ def _as_array(said: Any, shape: tuple[int, ...]) -> Said:
     except ValueError:  # rows of different lengths
         array = np.array([*said, None], dtype=object)[:-1]
     if array.shape != shape:
-        raise OracleError(
-            f"the oracle returned {said!r:.80}, of shape {array.shape} for {shape[0]} questions: "
-            f"it must return one answer for each, a list or an array of shape {shape}"
-        )
+        rule = f"it must return one answer for each, a list or an array of shape {shape}"
+        found = f"{said!r:.80}, of shape {array.shape} for {shape[0]} questions"
+        raise OracleError(f"the oracle returned {found}: {rule}")
     return array
 
 

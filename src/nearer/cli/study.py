@@ -7,7 +7,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,8 @@ def serve(
         if start:
             opened.store.write(lambda ledger: actions.set_state(ledger, "running"))
         port = listener.getsockname()[1]
-        base = f"http://{f'[{host}]' if ':' in host else host}:{port}{prefix}"
+        reached = _own_address() if host in ("0.0.0.0", "::") else host
+        base = f"http://{f'[{reached}]' if ':' in reached else reached}:{port}{prefix}"
         setup = f"{base}/setup/{opened.setup}" if opened.setup else None
 
         def announce() -> None:
@@ -99,9 +100,10 @@ def serve(
                 click.echo(json_text({"port": port, "study": f"{base}/", "setup": setup}))
                 return
             say(f"Participants: {base}/\nDashboard:    {base}/dashboard")
-            if host in ("127.0.0.1", "::1", "localhost"):
-                how = "docs/study-deployment.md says how to put the study on the web."
-                say(f"Only this computer can open these links. {how}")
+            is_local = host in ("127.0.0.1", "::1", "localhost")
+            who = "Only this computer" if is_local else "Everybody in this network, unencrypted,"
+            how = "docs/study-deployment.md says how to put the study on the web."
+            say(f"{who} can open these links. {how}")
             if setup:
                 say(f"Make your account first, this link works once:\n{setup}")
 
@@ -265,6 +267,14 @@ def link(study: Path, person: str) -> None:
         number = _person(db, study, person)
         key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
     say(f"?resume={Signer(key).sign('resume', str(number))}")
+
+
+def _own_address() -> str:
+    """An address of this computer that others in its network know, where it has one."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        with suppress(OSError):
+            probe.connect(("192.0.2.1", 9))  # sends nothing
+        return str(probe.getsockname()[0])
 
 
 def _read_settings(texts: Sequence[str], where: str = "") -> dict[str, Any]:

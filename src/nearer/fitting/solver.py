@@ -360,7 +360,7 @@ LOSSES: dict[str, tuple[int, float | None, float, float]] = {
 def as_loss(loss: str | Loss) -> Loss:
     """Return a loss by name or as it is."""
     rule = "the name of a loss, or an object with a method sums(X, triplets, weights)"
-    return Loss(loss) if isinstance(loss, str) else checks.like("loss", loss, "sums", rule)
+    return Loss(loss) if isinstance(loss, str) else checks.one("loss", loss, "sums", rule)
 
 
 # --- devices -------------------------------------------------------------------------------------

@@ -173,9 +173,8 @@ class ChatJudge:
             remedy = "put the key there, name another with key=, or key=None if none is needed"
             raise JudgeError(f"the environment variable {key} is not set: {remedy}")
         self._endpoint, self._grades = endpoint.rstrip("/"), grades
-        if not isinstance(price, tuple | list) or len(price) != 2:
-            raise InvalidInput(f"price={price!r}: must be two numbers, for tokens in and out")
-        self._price = tuple(checks.not_negative("price", each) for each in price)
+        prices = checks.array("price", price, (2,), "for a million tokens in and out").tolist()
+        self._price = tuple(checks.not_negative("price", each) for each in prices)
         self._timeout = checks.positive("timeout", timeout)
         self._attempts = checks.whole("attempts", attempts)
         self._pause = checks.not_negative("pause", pause)

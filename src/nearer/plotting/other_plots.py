@@ -53,7 +53,7 @@ def plot_basis(basis: Basis, positions: ArrayLike, *, ax: Axes | None = None) ->
     >>> len(ax.lines)
     2
     """
-    checks.like("basis", basis, "axes", "what nearer.choose_basis finds")
+    checks.one("basis", basis, "axes", "what nearer.choose_basis finds")
     ax, flat = axes_on(ax), _flat(positions)
     ax.scatter(flat[:, 0], flat[:, 1], s=10, color=GREY, linewidths=0)
     for i, axis in enumerate(basis.axes):
@@ -116,7 +116,7 @@ def plot_world(positions: ArrayLike, cities: Any) -> Figure:
     >>> [ax.get_title() for ax in figure.axes]
     ['the world', 're-drawn from comparisons alone']
     """
-    checks.like("cities", cities, "longitude", "what nearer.datasets.load_cities returns")
+    checks.one("cities", cities, "longitude", "what nearer.datasets.load_cities returns")
     embedded = as_points(positions)
     if len(embedded) != len(cities.points):
         raise InvalidInput(f"{len(embedded)} positions: the map has {len(cities.points)} cities")
@@ -151,7 +151,7 @@ def plot_comparison(comparison: Any, ax: Axes | None = None) -> Axes:
     Objects that moved (below 0.05) are in colour. More than two dimensions are shown along the two
     directions of greatest variance.
     """
-    checks.like("comparison", comparison, "moved", "what nearer.compare returns")
+    checks.one("comparison", comparison, "moved", "what nearer.compare returns")
     ax, n = axes_on(ax), len(comparison.first)
     flat = _flat(np.concatenate([comparison.first, comparison.second]))
     for i, (p, name) in enumerate(zip(comparison.moved, comparison.names, strict=True)):

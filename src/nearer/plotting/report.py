@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from nearer import __version__, checks
+from nearer import __version__
 from nearer.checks import amount
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
@@ -40,9 +40,6 @@ def write_report(
     pictures: Sequence[Any] | None,
 ) -> None:
     """Write a report to ``.html`` or ``.md``; `Embedding.report` describes the parameters."""
-    checks.text("title", title)
-    checks.text("command", command or "none")
-    checks.one("source", source, Mapping | None, "facts by name, or None")
     suffix = content_suffix(path)
     if suffix not in (".html", ".md"):
         raise InvalidInput(f"{path}: a report is written to .html or .md; end the name so")

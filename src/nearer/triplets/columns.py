@@ -269,11 +269,9 @@ def _with_header(table: Table, options: Options) -> Table:
     named = None
     if options.header is not True and table.comment is not None:
         if _form_of(by_name(table.comment), options.kind) is None:
-            raise InvalidInput(
-                f"{table.name}: line '#{','.join(table.comment)}' may be a header, a comment or an "
-                "answer; take out the # and say which: "
-                + option("header=True) or nearer.read_triplets(…, header=False", "--no-header")
-            )
+            rule = "may be a header, a comment or an answer; take out the # and say which: "
+            rule += option("header=True) or nearer.read_triplets(…, header=False", "--no-header")
+            raise InvalidInput(f"{table.name}: line '#{','.join(table.comment)}' {rule}")
         named = table.with_header(table.comment)
     elif (
         options.header is True
@@ -477,7 +475,8 @@ def _only_reading(
         best = max(readings.values(), key=lambda which: (which >= 0).sum())
         rows = np.flatnonzero(best < 0).tolist()
         there = [str(x) for x in shown[rows[0]] if x is not None]
-        raise table.fault(rows[0], _not_shown(said[rows[0]], there), rows)
+        remedy = "" if table.header else _suggested(table, "auto")
+        raise table.fault(rows[0], _not_shown(said[rows[0]], there, remedy), rows)
     which = next(iter(complete.values()))
     rivals = [what for what, other in complete.items() if (other != which).any()]
     numbers = all(word.lstrip("-").isdecimal() for word in map(str, _plain(said)) if word)
@@ -493,14 +492,14 @@ def _only_reading(
     return which
 
 
-def _not_shown(said: str, shown: Words) -> str:
+def _not_shown(said: str, shown: Words, columns: str = "") -> str:
     """The message about an answer that cannot be read."""
+    columns = columns or option("columns=", "--columns")
     return (
         f"{said!r} was chosen but not shown; shown were {', '.join(shown)}; an answer is one of "
         "these, its column or its place, or, of two, true or false, 1 or 0, 1 or -1, < or >; if "
         f"undecided, nothing or one of {', '.join(_EQUAL)}; mend it, leave such rows out with "
-        f"{option('drop_bad_rows=True', '--drop-bad-rows')}, or name the right columns: "
-        + option("columns=", "--columns")
+        f"{option('drop_bad_rows=True', '--drop-bad-rows')}, or name the right columns: {columns}"
     )
 
 

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nearer.errors import BadRow, InvalidInput
+from nearer.errors import AnswersWarning, BadRow, InvalidInput
 from nearer.files import (
     as_path,
     content_suffix,
@@ -95,8 +96,11 @@ class Table:
     def with_header(self, names: Sequence[str] | None = None) -> Table:
         """The same table with these names of its columns; None: those in its first row."""
         below = self.frame if names is not None else self.frame.iloc[1:]
-        frame = below.set_axis(self.first_row() if names is None else list(names), axis=1)
-        return replace(self, frame=frame, has_header=True)
+        header = self.first_row() if names is None else list(names)
+        table = replace(self, frame=below.set_axis(header, axis=1), has_header=True)
+        if len(again := np.flatnonzero((table.frame == header).all(axis=1))):
+            raise table.unclear(int(again[0]), "repeats the header; take it out")
+        return table
 
     def without(self, rows: Sequence[int]) -> Table:
         """The table without some rows."""
@@ -193,7 +197,12 @@ def _excel(name: str, data: bytes) -> Table:
     """The first sheet of a workbook."""
     with one_message(name, "an Excel workbook", "save it as CSV (UTF-8)"):
         open_zip(name, data).close()
-        frame = pd.read_excel(io.BytesIO(data), header=None, dtype=object, keep_default_na=False)
+        book = pd.ExcelFile(io.BytesIO(data))
+        frame = pd.read_excel(book, header=None, dtype=object, keep_default_na=False)
+    first, *others = map(str, book.sheet_names)
+    if others:
+        rule = f"only the sheet {first!r} is read; save {', '.join(map(repr, others))} as files"
+        warnings.warn(f"{name}: {rule}", AnswersWarning, stacklevel=2)
     frame.index += 1
     frame = frame[(frame.map(text_of) != "").any(axis=1)]
     if frame.empty:
@@ -243,11 +252,10 @@ def _text(name: str, text: str, ragged: bool) -> Table:
     if bad := tuple(number for number in rows if number not in good):
         more = f" ({len(bad) - 1:,} more cannot be read)" * (len(bad) > 1)
         if not ragged:
-            raise InvalidInput(
-                f"{name}, line {bad[0]}: has {len(rows[bad[0]])} fields where line "
-                f"{next(iter(rows))} has {width}; every row needs the same columns: take out what "
-                f"stands above the header, put quotes around names with a separator in them{more}"
-            )
+            found = f"has {len(rows[bad[0]])} fields where line {next(iter(rows))} has {width}"
+            rule = "every row needs the same columns: take out what stands above the header, put "
+            rule += f"quotes around names with a separator in them{more}"
+            raise InvalidInput(f"{name}, line {bad[0]}: {found}; {rule}")
     columns = dict(enumerate(zip(*good.values(), strict=True)))
     frame = pd.DataFrame(columns, index=list(good), dtype=object)
     return Table(name, frame, comment=comment if len(comment) == width else None, ragged=bad)
