@@ -87,8 +87,9 @@ def test_it_says_what_was_found(people, tmp_path):
 
 
 def test_methods_name_the_task_and_how_many_took_part(people):
-    said = "2,400 answers of 4 participants, each of which said which of two objects is more like"
-    assert said in methods_text(people)
+    text = methods_text(people)
+    assert "2,400 answers of 4 participants with nearer" in text
+    assert "Each answer said which of two objects is more like" in text
 
 
 def test_whoever_is_cited_is_listed_and_the_reverse(people, exact):
@@ -142,7 +143,7 @@ def test_a_page_needs_nothing_else(people, tmp_path):
 def test_exact_answers_in_one_dimension(exact, tmp_path):
     page = words(written(exact, tmp_path))
     assert "and satisfy all answers" in page
-    assert "The number was given, not estimated" in page
+    assert "The number was set, not estimated" in page
     assert "uncertainty" in page
     assert "People" not in page
 
@@ -289,7 +290,7 @@ def test_choices_are_counted_as_such(tmp_path):
     page = words(written(found, tmp_path))
     assert "log-loss of 0.693" not in page
     assert "an answer counts if all of it was predicted. Guessing predicts 33.3 %" in page
-    assert "each of which named the odd one out of three objects" in methods_text(found)
+    assert "Each answer named the odd one out of three objects" in methods_text(found)
     assert "each possible choice has a probability" in methods_text(found)
     assert found.held_out.chance == pytest.approx(1 / 3)
 
@@ -349,4 +350,4 @@ def test_every_way_of_asking_is_called_what_it_is(method, said, cited, tmp_path)
     assert any(work.startswith((cited, f"The {cited}")) for work in references(found))
     others = {"Terada", "Anderton", "Tamuz"} - {cited}
     assert not any(work.startswith(tuple(others)) for work in references(found))
-    assert "was given, not estimated" not in words(written(found, tmp_path))
+    assert "was set, not estimated" not in words(written(found, tmp_path))

@@ -190,7 +190,7 @@ def test_embed_says_how_good_the_map_is_and_draws_it(answered, tmp_path):
     assert re.search(r"192 answers, 1 dimension, \d\d\.\d% of held-out answers", said.output)
     assert all(file.stat().st_size for file in files)
     text = files[2].read_text()
-    assert "of 192 answers of 1 participant, each of which said which of two" in text
+    assert "192 answers of 1 participant with nearer" in text
     assert run("embed", answered, "--map", tmp_path / "map.txt").exit_code == 2
 
 

@@ -113,7 +113,7 @@ def _forecast(n: int, expected: list[tuple[int, float]], cost: float | None) -> 
     heads |= {"comparisons": "n_comparisons", "rounds": "n_rounds"}
     heads |= {} if cost is None else {"cost": "cost"}
     columns = {head: [row[key] for row in rows] for head, key in heads.items()}
-    lines = ["a rough estimate for nearer embed without a budget: a run may take half as many more"]
+    lines = ["a rough estimate for nearer embed without a budget: runs may take up to half more"]
     return {"n_objects": n, "forecast": rows}, columns, lines
 
 

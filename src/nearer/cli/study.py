@@ -217,7 +217,7 @@ def simulate(study: Path, positions: Path | None, as_json: bool, **crowd: Any) -
     title = f"{figures['stored']} screens of {figures['task']!r}, {people}"
     line = (
         f"{figures['counted']} screens count; the others are hold-outs, repeats and checks. Hours "
-        f"are people's, at {figures['seconds_an_answer']:.1f} s a screen."
+        f"are those of all people, at {figures['seconds_an_answer']:.1f} s a screen."
     )
     show(figures, columns, [line], as_json=as_json, title=title)
 

@@ -307,11 +307,11 @@ def _suggested(table: Table, kind: str) -> str:
         answer, chosen = says("head", "a", "b", "answer"), says(*_THREE, "answer")
         if kind != "auto":
             return answer if kind == "answers" else chosen
-        return f"{chosen}; where the first of these is the head: {answer}"
+        return f"{chosen}; if the first of these is the head: {answer}"
     odd = says("item1", "item2", "central" if kind == "most-central" else "odd")
     if kind in ("odd-one-out", "most-central"):
         return odd
-    return f"{says('head', 'near', 'far')}; where the third is the odd one: {odd}"
+    return f"{says('head', 'near', 'far')}; if the third is the odd one: {odd}"
 
 
 def assumed(table: Table, parts: Mapping[str, int], form: Form, options: Options) -> str:

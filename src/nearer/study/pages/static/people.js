@@ -58,7 +58,7 @@ async function refresh() {
   people = await call("people");
   draw();
   const { flags } = await call("status");
-  $("judged").textContent = Object.entries(flags || {}).map(([name, flag]) => `${name}: ${flag.flagged} of ${flag.judged}`).join(" · ") + " people it can judge";
+  $("judged").textContent = Object.entries(flags || {}).map(([name, flag]) => `${name}: ${flag.flagged} of ${flag.judged}`).join(" · ") + " people with enough answers";
 }
 
 $("search").addEventListener("input", draw);
