@@ -64,6 +64,7 @@ def ask(judge, questions):
     + [("Dogs bark.\n\nThe answer is A.", "A"), ("B\n\nBecause it barks.", "B")]
     + [('{"reason": "A barks", "answer": "B"}', "B"), ('```json\n{"choice": "A"}\n```', "A")]
     + [("<think>B? Option B</think>\nA", "A"), ("Option A\nOption B\nAnswer: B", "B")]
+    + [("B) dog", "B"), ("**A:** cat", "A"), ("(B) dog", "B"), ("A: cat\nB: dog", None)]
     + [(text, None) for text in ("", "AB", "Both", "A or B", "C", None, 3, "Option A or option B")]
     + [(text, None) for text in ("Is this the answer?", "It is not the answer A gives", "{", "[]")],
 )

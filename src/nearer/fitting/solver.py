@@ -420,11 +420,9 @@ def wants_gpu(n_answers: int, n_objects: int, n_components: int = 8) -> bool:
         raise
     if needed <= free or device == "auto":
         return bool(needed <= free)
-    raise InvalidInput(
-        f"device='cuda': {n_answers:,} answers about {n_objects:,} objects need about "
-        f"{needed / 2**30:.1f} GiB and the GPU has {free / 2**30:.1f} GiB free; use device='cpu', "
-        "or fit fewer answers"
-    )
+    what = f"{n_answers:,} answers about {n_objects:,} objects need about {needed / 2**30:.1f} GiB"
+    rule = f"the GPU has {free / 2**30:.1f} GiB free; use device='cpu', or fit fewer answers"
+    raise InvalidInput(f"device='cuda': {what} and {rule}")
 
 
 def as_array(X: Any) -> Floats:

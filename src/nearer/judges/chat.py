@@ -39,6 +39,7 @@ _SEVERAL = (
 )
 _AGAIN = "That was not an answer in the form asked for. "
 _LETTER = re.compile(r"[\s\"'(*`]*([AB?])[\s\"')*`.]*", re.IGNORECASE)
+_LABELLED = re.compile(r"[\s\"'(*`]*([AB])[)*`]*[).:][)*`]*\s.*", re.IGNORECASE)  # "B) dog"
 _WORDED = re.compile(
     r".*\b(?:answer|option|choice|letter)\b\W*(?:is\W+)?(?:option\W+)?([AB])\W*", re.IGNORECASE
 )
@@ -438,7 +439,7 @@ def read_letters(reply: Any, count: int) -> list[str | None]:
         return [None] * count
     lines = _lines(reply, keyed=count > 1)
     if count == 1:  # the last line, or else the only letter in any line
-        each = [_read_letter(line) for line in lines] or [None]
+        each = [_read_letter(line, alone=len(lines) == 1) for line in lines] or [None]
         different = {letter for letter in each if letter is not None}
         return [each[-1] or (different.pop() if len(different) == 1 else None)]
     answers: dict[int, set[str]] = {}
@@ -460,11 +461,12 @@ def _lines(reply: str, keyed: bool) -> list[str]:
     return [f"{key}: {value}" if keyed else str(value) for key, value in fields.items()]
 
 
-def _read_letter(line: str) -> str | None:
-    """The letter that a line gives, alone or as in "the answer is B"."""
+def _read_letter(line: str, alone: bool) -> str | None:
+    """The letter of a line, as "B" or "the answer is B"; of a line `alone` also before a colon."""
     if len(set(re.findall(r"\b[AB]\b", line))) > 1:
         return None
     match = _LETTER.fullmatch(line) or _WORDED.fullmatch(line)
+    match = match or (_LABELLED.fullmatch(line) if alone else None)
     return match[1].upper() if match else None
 
 

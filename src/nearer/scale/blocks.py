@@ -486,10 +486,9 @@ class Processes:
             collective(*arguments, **options)
         except RuntimeError as error:  # PyTorch's errors of connections and time-outs
             signal.signal(signal.SIGTERM, signal.SIG_IGN)  # torchrun stops those that are left
-            raise WorkerDied(
-                f"{self._missing()} (noticed by process {self.rank}: "
-                f"{str(error).splitlines()[0][:120]}); start all of them again to continue"
-            ) from error
+            noticed = f"noticed by process {self.rank}: {str(error).splitlines()[0][:120]}"
+            message = f"{self._missing()} ({noticed}); start all of them again to continue"
+            raise WorkerDied(message) from error
 
     # --- signs of life
 
