@@ -214,7 +214,7 @@ def test_groups_that_differ_are_told_from_groups_that_do_not(n):
         assert np.flatnonzero(other.moved <= 0.05).tolist() == [0, 1]
     ax = other.plot()
     assert ax.get_title() == f"the groups differ: p = {1 / (1 + n):.3f}"
-    with pytest.raises(nearer.errors.InvalidInput, match="do not say who"):
+    with pytest.raises(nearer.errors.InvalidInput, match="groups need the person"):
         nearer.compare(rows, groups=group)
 
 

@@ -128,7 +128,7 @@ def fit(
     max_iter, tol
         Steps of the optimiser in the last fit of a loss, and the gain of a step that ends it.
     device
-        ``"cuda"``: fit on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one and the
+        ``"cuda"``: fit on a GPU (needs ``nearer[gpu]``). ``"auto"``: if there is one and the
         problem is large enough to gain. ``"cpu"``: never.
     random_state
         Seed or generator.
@@ -484,7 +484,7 @@ class LoadedAnswers:
 
     @cached_property
     def who(self) -> tuple[NDArray[Any], Objects] | None:
-        """The people, sorted, and the number of the one who gave each answer; None: not known."""
+        """The people, sorted, and the number of the person of each answer; None: not known."""
         if self.trials.people is None:
             return None
         names, which = np.unique(self.trials.people, return_inverse=True)

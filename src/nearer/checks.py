@@ -302,7 +302,7 @@ def odds(value: ArrayLike, m: int) -> Floats:
     """One number above 0 for each triplet: how likely its question was, relative to chance."""
     values = array("odds", value, (m,), f"one for each of the {m} triplets")
     if not (values > 0).all():
-        raise InvalidInput("odds must be above 0; 1 where a question was drawn at random")
+        raise InvalidInput("odds must be above 0; 1 if a question was drawn at random")
     return values
 
 

@@ -53,7 +53,7 @@ class Aligned:
     names
         All objects, in the order in which maps name them first.
     positions
-        ``(maps, n_objects, dimension)``: nan where a map lacks an object. Maps with fewer
+        ``(maps, n_objects, dimension)``: nan if a map lacks an object. Maps with fewer
         dimensions are filled up with zeros.
     mean
         ``(n_objects, dimension)``, over the maps that have the object.
@@ -142,8 +142,8 @@ def align(first: Map, *others: Map) -> Aligned:
     Parameters
     ----------
     first, others
-        Embeddings, or ``(n, d)`` positions. Objects are the same where their names are, or their
-        numbers where there are no names. Each map must share more objects than it has dimensions
+        Embeddings, or ``(n, d)`` positions. Objects with the same name are the same, or, without
+        names, with the same number. Each map must share more objects than it has dimensions
         with those before it.
 
     Returns
@@ -221,8 +221,8 @@ def compare(
     Parameters
     ----------
     a, b
-        Embeddings, or ``(n, d)`` positions. Objects are the same where their names are, or their
-        numbers where there are no names; those that only one map has are left out.
+        Embeddings, or ``(n, d)`` positions. Objects with the same name are the same, or, without
+        names, with the same number; those that only one map has are left out.
         Instead of two maps, `a` may be answers in any form that `nearer.fit` takes.
     groups
         The group of each answer, or of each person by name; there must be two. `a` are then
@@ -302,7 +302,7 @@ def _fits_of_groups(
     loaded = load_answers(answers, people)
     trials = loaded.trials
     if trials.people is None:
-        raise InvalidInput("groups, and the answers do not say who gave them: add people=")
+        raise InvalidInput("groups need the person of each answer: add people=")
     if isinstance(groups, Mapping):
         named = {str(name): group for name, group in groups.items()}
         try:

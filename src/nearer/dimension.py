@@ -39,7 +39,7 @@ class DimensionEstimate:
     dimensions
         Those tried, ascending.
     scores
-        For each: held-out log-loss, nan where nothing was held out.
+        For each: held-out log-loss, nan if nothing was held out.
     errors
         Standard error of each score's difference from the estimate's.
     determined

@@ -155,7 +155,7 @@ class _TripletEstimator(_PositionsEstimator):
         return self._returned()
 
     def predict(self, questions: ArrayLike) -> NDArray[np.bool_]:
-        """Answer questions (head, a, b) by the positions: True where a is nearer."""
+        """Answer questions (head, a, b) by the positions: True if a is nearer."""
         rows = self._numbered(questions)
         return ~violated(self.embedding_, rows)
 
@@ -253,7 +253,7 @@ _DOCUMENTATION = """{summary}
     n_objects
         How many objects there are; None: the largest index plus one.
     device
-        ``"cuda"``: fit on a GPU (needs ``nearer[gpu]``). ``"auto"``: where there is one and the
+        ``"cuda"``: fit on a GPU (needs ``nearer[gpu]``). ``"auto"``: if there is one and the
         problem is large enough to gain. ``"cpu"``: never.
 
     Attributes

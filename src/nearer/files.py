@@ -106,7 +106,7 @@ def _content(path: Path, stream: IO[bytes]) -> bytes:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The content of a file, unpacked where it is packed by gzip, xz or bzip2."""
+    """The content of a file, unpacked if it is packed by gzip, xz or bzip2."""
     file = as_path(path)
     try:
         with file.open("rb") as source:
@@ -160,7 +160,7 @@ def read_numpy(
     data = read_bytes(path)
     try:
         if data.startswith(b"PK"):
-            open_zip(path, data).close()  # refuses what is too large
+            open_zip(path, data).close()  # refuses too large files
         held = np.load(io.BytesIO(data), allow_pickle=False)
         arrays = {"X": held} if isinstance(held, np.ndarray) else dict(held)
         if not all(isinstance(array, np.ndarray) for array in arrays.values()):

@@ -112,7 +112,7 @@ def hash_rows(rows: Objects) -> NDArray[np.uint64]:
 
 
 def find(table: NDArray[Any], wanted: NDArray[Any]) -> tuple[Objects, Answers]:
-    """Where each wanted value stands in a sorted table, and whether it is there at all."""
+    """The place of each wanted value in a sorted table, and whether it is there."""
     if not len(table):
         return np.zeros(len(wanted), dtype=np.int64), np.zeros(len(wanted), dtype=np.bool_)
     place = np.minimum(np.searchsorted(table, wanted), len(table) - 1)

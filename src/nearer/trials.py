@@ -250,7 +250,7 @@ class Trials(Shown):
     # --- their properties -----------------------------------------------------------------------
 
     def to_frame(self) -> Any:
-        """A pandas frame, one row a trial: ``query``, ``shown``, ``chosen``, and what is known."""
+        """A pandas frame, one row a trial: ``query``, ``shown``, ``chosen``, and known fields."""
         import pandas as pd  # noqa: PLC0415 - slow to import
 
         called = np.array([*(self.names or range(self.n_objects)), None], dtype=object)
@@ -431,7 +431,7 @@ def _check(trials: Trials) -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """What was read from a file, what was left out, and properties of the triplets.
+    """Counts of what was read and left out, and properties of the triplets.
 
     Attributes
     ----------
@@ -450,7 +450,7 @@ class Report:
         Objects in no triplet, and those that triplets connect, the largest group first. Distances
         between groups are unknown.
     times, assumed
-        The unit of response times, and how it is known; what was assumed, and how to say otherwise.
+        The unit of response times, and how it is known; assumptions, and options to change them.
     unread_columns, alike, labels, unit
         Columns that were not used; names that differ only in case, blanks or the encoding of
         letters; all names; what lines are, such as rows of a frame.
@@ -622,7 +622,7 @@ def examine(
     persons: int = 0,
     **known: Any,
 ) -> Report:
-    """Report on triplets; the reader of the file passes what it has left out and assumed."""
+    """Report on triplets; the reader of a file adds what it left out and assumed."""
     keys, mirrored = pack(triplets)
     _, question, asked = np.unique(keys, return_inverse=True, return_counts=True)
     against = np.bincount(question, weights=mirrored, minlength=len(asked)).astype(np.int64)

@@ -346,7 +346,7 @@ def crowd_kernel(
 
 
 class _Fits:
-    """Fits to growing sets of answers, each from where the last one ended.
+    """Fits to growing sets of answers, each from the result of the last one.
 
     If no dimension is given, it is chosen again whenever the answers have doubled.
     """

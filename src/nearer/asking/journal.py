@@ -255,7 +255,7 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
     Returns
     -------
     answers
-        `Triplets`, with weights where answers were uncertain: "don't know" is a near tie, one half
+        `Triplets`, with weights for uncertain answers: "don't know" is a near tie, one half
         for each side. Where there were several judges, the judge of each answer.
 
     Examples

@@ -201,7 +201,7 @@ class Memory:
         )
 
     def recall(self, questions: Questions) -> tuple[Said, Answers]:
-        """Answers to questions (False where there is none), and which of them are known."""
+        """Answers to questions (False if there is none), and which of them are known."""
         keys, _, order = _in_order(questions)
         said = np.zeros(order.shape, dtype=np.float32)
         known = np.zeros(len(order), dtype=np.bool_)
@@ -350,7 +350,7 @@ class PsychometricOracle(PointOracle):
     scale
         The difference of distances at which the odds of the right answer are e : 1.
     lapse
-        Probability of a guess, whatever the question.
+        Probability of a guess, for any question.
     noise, choose, random_state
         As in `NoisyOracle` and `PointOracle`.
 
@@ -405,7 +405,7 @@ class CrowdOracle(PsychometricOracle):
     Parameters
     ----------
     people
-        The people who answer.
+        The people, one `Person` each.
     scale
         The difference of distances at which a person of reliability 1 is right with odds e : 1.
     X, choose, random_state

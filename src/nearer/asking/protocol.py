@@ -294,7 +294,7 @@ def _as_booleans(questions: Questions, answers: Answers, ties: Counter[str]) -> 
 class Repeatable(_Strategy[T]):
     """A strategy that knows how it was made, so that a journal can refuse answers of another run.
 
-    It runs up to its first question at once: wrong arguments are refused where they are given.
+    It runs up to its first question at once: wrong arguments are refused by the call.
     """
 
     def __init__(self, make: Callable[..., Strategy[T]], *args: Any, **options: Any) -> None:
@@ -369,7 +369,7 @@ class PricedAnswers(list[Any]):
     cost
         What the call has cost; None if that is not known.
     by
-        The judge of each answer, or a dictionary of votes by judge; None where there is only one.
+        The judge of each answer, or a dictionary of votes by judge; None if there is only one.
 
     Examples
     --------
@@ -417,7 +417,7 @@ def as_shape(questions: Questions) -> tuple[int, ...]:
 
 
 def as_answers(said: Any, questions: Questions) -> Said:
-    """What an oracle said, in the form used inside: plain booleans where they are certain.
+    """The answers of an oracle in the form used inside: plain booleans if they are certain.
 
     "Don't know" (None, NaN, masked) is masked; a number from 0 to 1 is the probability of a.
     """
@@ -554,7 +554,7 @@ class Record:
 
     @property
     def weighted(self) -> tuple[Objects, Floats | None]:
-        """The same with weights where answers were uncertain, see `nearer.questions.weighted`."""
+        """The same, with weights for uncertain answers, see `nearer.questions.weighted`."""
         rows = np.concatenate([np.empty((0, 3), np.int32), *(rows for rows, _ in self._rounds)])
         weights = None
         if any(some is not None for _, some in self._rounds):

@@ -143,7 +143,7 @@ def _noisy_gaps(
     noise: float,
     failure: float,
 ) -> Strategy[Objects]:
-    """As `_find_gap` where answers are wrong with probability `noise`, until a gap is certain."""
+    """As `_find_gap` if answers are wrong with probability `noise`, until a gap is certain."""
     places = np.arange(len(chain) + 1)
     likely = (places >= low[:, None]) & (places <= high[:, None])
     weight: Floats = (1 - failure) * likely / likely.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-r"""What commands share: what they print, where they write, and how Ctrl-C ends them.
+r"""The common parts of commands: printing, writing, and their end by Ctrl-C.
 
 A name in a file may hold an escape sequence, with which a terminal changes its title or hides a
 line. Text, but not JSON or CSV, is therefore shown with control characters written out: ``\x1b``.
@@ -35,7 +35,7 @@ class Number(click.FloatRange):
     """A number in a range; nan and infinity are refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or an error that says what is wrong with it."""
+        """The number, or an error about it."""
         if not math.isfinite(number := super().convert(value, param, ctx)):
             self.fail(f"{value} is no finite number", param, ctx)
         return number
@@ -55,7 +55,7 @@ class GivenPath(click.Path):
     """A path; an empty one, as of a variable that is not set, is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The path, or an error that says what is wrong with it."""
+        """The path, or an error about it."""
         from nearer.files import as_path  # imports NumPy
 
         as_path(value)

@@ -270,7 +270,7 @@ def link(study: Path, person: str) -> None:
 
 
 def _own_address() -> str:
-    """An address of this computer that others in its network know, where it has one."""
+    """An address of this computer in its network, if it has one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         with suppress(OSError):
             probe.connect(("192.0.2.1", 9))  # sends nothing

@@ -328,7 +328,7 @@ class Entry:
     read_options: dict[str, Any] = field(default_factory=dict)  # of `nearer.read_triplets`
 
 
-#: every data set, with its files and where they come from
+#: Every data set, with its files and their source.
 CATALOGUE = tuple(
     Entry(**row | {"files": tuple(DataFile(**file) for file in row["files"])})
     for row in json.loads((files("nearer.datasets") / "catalogue.json").read_text("utf-8"))
@@ -387,7 +387,7 @@ def load_human(name: str) -> Triplets:
     Parameters
     ----------
     name
-        Which set; ``nearer data`` lists them and says where their files are looked for.
+        The name of the set; ``nearer data`` lists them and the folders of their files.
     """
     data = entry(checks.one("name", name, str, "the name of a data set"), "answers")
     options = dict(data.read_options)

@@ -76,7 +76,7 @@ def fit_from_more_dimensions(
 ) -> Fit:
     """Fit positions from a start in a few dimensions more; arguments are as in `fit_positions`.
 
-    `start` has at least `n_components` dimensions; other starts are tried where a few answers
+    `start` has at least `n_components` dimensions; other starts are tried if a few answers
     remain violated. `centre`: positions with soe loss zero move on to the most probable ones there.
     """
     every, loss, d = prepare(triplets, n_objects, weights), as_loss(loss), n_components

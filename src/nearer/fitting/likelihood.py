@@ -251,7 +251,7 @@ class Choices(_Rows):
     def expected_information(
         self, X: Floats, covariances: Floats, tail: float, sharpness: float, lapse: float
     ) -> tuple[Floats, Floats]:
-        """Expected information of each row's answer, in nats, and how unsure its utilities are."""
+        """Expected information of each row's answer, in nats, and the variance of its utilities."""
         gain, variance = _kernels().expected_information(
             X, covariances, self.screens, sharpness, lapse, tail
         )
@@ -275,7 +275,7 @@ Answers = Comparisons | Choices
 
 @dataclass(frozen=True)
 class MarginForecast:
-    """Predicted margins of comparisons, positive where the prediction agrees with the answer.
+    """Predicted margins of comparisons, positive if the prediction agrees with the answer.
 
     Uncertain margins are smaller, see `moderate`.
     """

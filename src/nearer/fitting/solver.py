@@ -236,7 +236,7 @@ def minimise(
 ) -> Fit:
     """Minimise sums(X) / total + ridge · ‖X‖²/2 from one start, as `fit_positions` says.
 
-    `memory` holds past steps where the vectors are: `nearer._kernels.comparisons.StepMemory`, or
+    `memory` holds past steps on the same device: `nearer._kernels.comparisons.StepMemory`, or
     that of a GPU.
     """
     if memory is None:
@@ -358,7 +358,7 @@ LOSSES: dict[str, tuple[int, float | None, float, float]] = {
 
 
 def as_loss(loss: str | Loss) -> Loss:
-    """Return a loss by name or as it is."""
+    """Return a loss, also by its name."""
     rule = "the name of a loss, or an object with a method sums(X, triplets, weights)"
     return Loss(loss) if isinstance(loss, str) else checks.one("loss", loss, "sums", rule)
 
@@ -436,7 +436,7 @@ def random_start(n: int, d: int, rng: np.random.Generator) -> Floats:
 
 
 def principal_axes(X: Floats, d: int) -> Floats:
-    """Centred positions on the first d of their principal axes; zero where there are fewer."""
+    """Centred positions on the first d of their principal axes; zero if there are fewer."""
     left, strength, right = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     # Of the two signs of a direction, the one that agrees with the input.
     side = np.where(right[np.arange(len(right)), np.abs(right).argmax(axis=1)] < 0, -1.0, 1.0)

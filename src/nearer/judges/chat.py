@@ -111,7 +111,7 @@ class ChatJudge:
     endpoint
         The base address; ``/chat/completions`` is added to it.
     question
-        What is asked, with ``{head}`` where the head belongs.
+        The question, with ``{head}`` in the place of the head.
     key
         The environment variable that holds the key; None if the endpoint needs none.
     system

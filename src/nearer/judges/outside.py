@@ -30,7 +30,7 @@ class Inbox:
     ----------
     questions, answers
         The two files. Questions that they hold already are not written again, so that a run that
-        is repeated uses the answers that are there.
+        is repeated uses the existing answers.
     every
         Seconds between two readings of the answers.
 
@@ -118,7 +118,7 @@ def _rows(data: bytes, path: Path, like: dict[str, Any]) -> Iterator[dict[str, A
         yield row
 
 
-# What keys mean: digits, letters and the codes of arrow keys, of which there are three kinds.
+# The meanings of keys: digits, letters and three kinds of codes of arrow keys.
 _LEFT = {"1", "a", "l", "\x1b[D", "\x1bOD", "\xe0K"}
 _RIGHT = {"2", "b", "r", "\x1b[C", "\x1bOC", "\xe0M"}
 _PASS = {"?", " ", "0", "\x1b[A", "\x1bOA", "\xe0H"}
@@ -166,7 +166,7 @@ class TerminalJudge:
         while True:
             key = self._read()
             if key in _LEAVE:
-                raise KeyboardInterrupt  # what was answered is in the journal by then
+                raise KeyboardInterrupt  # the answers so far are in the journal
             if key in _PASS:
                 return None
             if key in _LEFT | _RIGHT:

@@ -391,6 +391,6 @@ class _StepMemory:
 
 
 def _fit(sums: Sums, total: float, start: Tensor, **how: Any) -> Fit:
-    """Minimise the mean of what is summed, with a ridge, from one start."""
+    """Minimise the mean loss, with a ridge, from one start."""
     fit = minimise(sums, total, start, memory=_StepMemory(), **how)
     return replace(fit, positions=as_array(fit.positions))

@@ -147,7 +147,7 @@ def fill_in(ledger: Ledger, person: int, page: str, replies: Mapping[str, Any], 
 
 
 def present(ledger: Ledger, person: int) -> Participant:
-    """A person who takes part; one who does not, or no longer, is refused."""
+    """A person who takes part; all others are refused."""
     participant = ledger.board.people.get(person)
     if participant is None:
         raise Refusal(404, f"person {person}: is not known here; open the study's link again")
@@ -232,7 +232,7 @@ def hand_out(ledger: Ledger, person: int) -> list[Trial]:
 
 
 def trial_of(ledger: Ledger, lease: Lease, number: int) -> Trial:
-    """A lease as it is shown."""
+    """A lease in the form that is shown."""
     question = ledger.board.questions[lease.question]
     return Trial(lease.id, number, question.task, question.query, lease.shown, question.choose)
 
@@ -307,7 +307,7 @@ def _next_question(ledger: Ledger, person: int, number: int) -> Question | None:
             return question
     heads = 1 if config.task == "odd" else n - config.things  # for every choice of things
     if config.task != "two" and len(board.asked[None]) >= heads * math.comb(n, config.things):
-        all_asked(ledger)  # larger screens are drawn here alone; of two, who chooses says it
+        all_asked(ledger)  # larger screens are drawn only here; for comparisons the method decides
     return _further_vote(ledger, person)
 
 

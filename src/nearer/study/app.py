@@ -343,7 +343,7 @@ def status(study: Here) -> dict[str, Any]:
 
 @researchers.get("/people")
 def people(study: Here) -> list[dict[str, Any]]:
-    """All who joined, with the numbers that show how carefully they answer."""
+    """All people who joined, with figures on how carefully they answer."""
     from nearer.study.exports import people_report  # noqa: PLC0415 - loads pandas
 
     return [vars(report) for report in people_report(study.store.reader())]

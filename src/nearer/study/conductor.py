@@ -118,7 +118,7 @@ class _Loop(threading.Thread):
         self._stopped = False
 
     def look(self, board: Board) -> None:
-        """After a commit, in the writer's thread: note what is due."""
+        """After a commit, in the writer's thread: record the jobs that are due."""
         job = self._due(board)
         with self._news:
             woken = job is not None and self._job is None

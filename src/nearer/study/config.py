@@ -76,7 +76,7 @@ Short = Annotated[str, Field(max_length=200), AfterValidator(_one_line)]
 
 
 class Checked(BaseModel):
-    """Values from outside, of which every name and type is known."""
+    """Values from outside; every name and type must be known."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
@@ -197,7 +197,7 @@ def read_words(language: str, own: Mapping[str, Any]) -> dict[str, str]:
 
 
 def default_texts(language: str, own: Mapping[str, Any], task: str, choose: int) -> dict[str, str]:
-    """The texts of a study with this task, where it has none of its own."""
+    """The texts of a study with this task that has none of its own."""
     words = read_words(language, own)
     question, instructions = _ASKED[task]
     if task in ("choose", "rank") and choose == 1:

@@ -204,7 +204,7 @@ def _media_among(names: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def read_files(files: Iterable[tuple[str, bytes]]) -> list[Item]:
-    """Media files, each checked to be what its name says; the name without suffix is the label."""
+    """Media files, each checked against its name; the name without suffix is the label."""
     items = []
     for name, given in files:
         mime, content = _take_media(name, given)

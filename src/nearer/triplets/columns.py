@@ -207,7 +207,7 @@ def by_choice(
 
 
 def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]:
-    """The table with its header split off, what its columns are, and their form."""
+    """The table without its header, the parts of its columns, and their form."""
     may_be_named = table.has_header is None and options.header is not False
     named = table.with_header() if may_be_named else table
     fields = next((fields for fields in SCREENS if {*fields} <= {*named.header}), None)

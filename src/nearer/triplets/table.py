@@ -37,7 +37,7 @@ from nearer.files import (
 
 # How R, pandas, SQL, Excel and JSON write a missing value. It is no object unless labels list it.
 EMPTY = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "None", "null", "NULL", "<NA>"})
-#: Fields by which a record is recognised as a screen: what was shown, and what was chosen of it.
+#: Fields by which a record is recognised as a screen: objects shown, and objects chosen.
 SCREENS = (
     ("query", "shown", "chosen"),
     ("stimulus", "choices", "response"),
@@ -127,7 +127,7 @@ def plain_word(name: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """A cell as text; what is missing is empty, lists and objects are JSON."""
+    """A cell as text; missing values are empty, lists and objects are JSON."""
     if isinstance(value, str):
         return value
     if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
@@ -409,7 +409,7 @@ def _hdf5(name: str, data: bytes) -> Table:
     """Trials of psiz, as its versions up to 0.4.1 write them, as screens.
 
     ``stimulus_set`` has a row a trial: the query, the chosen references in the order of choosing,
-    the others, and −1 where there are fewer.
+    the others, and −1 if there are fewer.
     """
     with one_message(name, "an HDF5 file"):
         import h5py  # noqa: PLC0415 - an extra

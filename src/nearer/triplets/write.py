@@ -157,7 +157,7 @@ def write_trials(path: str | os.PathLike[str], trials: Trials, *, form: str = "a
 def _each(
     trials: Trials, person: str, time: str, unit: float
 ) -> Iterator[tuple[int, int, list[int], list[int], dict[str, Any]]]:
-    """Number, query, the shown, the chosen in order, and who and when under a form's names."""
+    """Number, query, objects shown, objects chosen in order; person and time by a form's names."""
     for t, count in enumerate(trials.n_shown.tolist()):
         shown, place = trials.shown[t, :count].tolist(), trials.chosen[t, :count]
         order = np.argsort(place, kind="stable").tolist()
