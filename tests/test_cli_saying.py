@@ -134,7 +134,7 @@ def test_pictures_of_a_folder_are_drawn_by_the_names_of_the_objects(call, tmp_pa
     given = ["fit", "t.csv", *FIT, "--pictures", "looks", "--map", "m.html"]
     result = call(*given, "--picture-size", 50)
     assert result.exit_code == 0, result.output
-    assert "2 of 3 objects have a picture\n" in result.stdout
+    assert "2 of 3 objects have a picture\n" in result.stderr
     assert (tmp_path / "m.html").read_text().count("data:image") == 2
     large = (tmp_path / "out/fit/map.png").read_bytes()
     assert call(*given).exit_code == 0

@@ -161,6 +161,7 @@ def test_a_prefix_that_is_no_path_of_an_address_is_refused(answered):
 def test_status(answered):
     said = good("status", answered, "--people")
     assert "is running" in said
+    assert " decided, 0 given up\n" in said
     assert "repeats agree" in said
     found = json.loads(good("status", answered, "--json"))
     assert found["answers"]["all"] == 200
@@ -192,6 +193,7 @@ def test_embed_says_how_good_the_map_is_and_draws_it(answered, tmp_path):
     text = files[2].read_text()
     assert "192 answers of 1 participant with nearer" in text
     assert run("embed", answered, "--map", tmp_path / "map.txt").exit_code == 2
+    assert "0 of 10 objects have a picture\n" in good("embed", answered, "--pictures", tmp_path)
 
 
 def test_everything_that_is_exported_is_fitted_without_what_does_not_count(tmp_path, words):

@@ -162,7 +162,7 @@ def command(triplets: Path, as_json: bool, out: Path, **options: Any) -> None:
     figures["files"] = _write(out, embedding, figures, look)
     origin = {name: figures[name] for name in ("command", "source")}
     output.draw_files(embedding, triplets.name, drawings, look, **origin)
-    lines = [*_remarks(embedding, look["pictures"]), f"in {out}: {', '.join(figures['files'])}"]
+    lines = [*_remarks(embedding), f"in {out}: {', '.join(figures['files'])}"]
     lines += [f"written: {file}" for file in drawings.values() if file is not None]
     title = f"{triplets}, {figures['method']}"
     output.show(figures, _columns_shown(figures), lines, as_json=as_json, title=title)
@@ -339,13 +339,10 @@ def _columns_shown(figures: dict[str, Any]) -> dict[str, list[Any]]:
     }
 
 
-def _remarks(e: Embedding, pictures: list[Path | None] | None) -> Iterator[str]:
+def _remarks(e: Embedding) -> Iterator[str]:
     if e.held_out is not None and e.held_out.is_guessing:
         yield "these answers are predicted no better than by guessing: the map may be chance alone"
     yield from output.undetermined(e)
-    if pictures is not None:
-        n_drawn = sum(file is not None for file in pictures)
-        yield f"{n_drawn:,} of {amount(len(pictures), 'object')} have a picture"
     if (others := e.details["agreement"].get("others")) is not None:
         yield f"two people agree on {others.share:.3f} of the questions that both answered"
     flags = {"contrary": "contradict all others", "guessing": "seem to guess"}

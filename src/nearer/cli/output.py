@@ -241,7 +241,10 @@ def picture_files(names: list[str], folder: Path | None, source: Path) -> list[P
 
     ends = ("", *PICTURES) if folder else ("",)
     files = [next(filter(is_there, (place / f"{x}{end}" for end in ends)), None) for x in names]
-    return None if folder is None and None in files else files
+    if folder is None and None in files:
+        return None
+    say(f"{len(files) - files.count(None):,} of {len(files):,} objects have a picture", err=True)
+    return files
 
 
 def draw_files(
