@@ -25,6 +25,16 @@ def positions(**options):
     return fitting.fit_positions(T, 12, 2, **{"rng": np.random.default_rng(0)} | options)
 
 
+class Says:
+    """A loss that returns the same whatever the positions are."""
+
+    def __init__(self, *said):
+        self.said = said
+
+    def sums(self, X, triplets, weights):
+        return self.said
+
+
 def chat(**options):
     return ChatJudge(options.pop("model", "m"), **{"key": None} | options)
 
@@ -86,6 +96,8 @@ MISUSES = {
     "kind='x'": lambda: nearer.Task("x"),
     # fits
     "loss=5": lambda: positions(loss=5),
+    "the gradient of loss.sums of shape (3,)": lambda: positions(loss=Says(1.0, np.zeros(3))),
+    "the sum that loss.sums returned=nan": lambda: positions(loss=Says(NAN, np.zeros((12, 2)))),
     "start must be numbers": lambda: positions(start="x"),
     "start of shape (1, 1)": lambda: positions(start=[[1.0]]),
     "ridge='x'": lambda: positions(ridge="x"),
@@ -108,6 +120,7 @@ MISUSES = {
     "reliability=[]": lambda: asking.Person(reliability=[]),
     "people=['x']": lambda: asking.CrowdOracle(X, ["x"], scale=1),
     "metric=5": lambda: nearer.PointOracle(X, metric=5),
+    "metric=array(": lambda: nearer.PointOracle(X, metric=np.eye(12)),
     # metrics
     "metric=None": lambda: metrics.mean_kendall_tau(X, X, metric=None),
     "right of shape": lambda: metrics.share_interval_over_people([1, 2], [1]),

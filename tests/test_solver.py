@@ -129,7 +129,7 @@ def test_bad_weights(weights):
 
 
 def test_bad_starts():
-    with pytest.raises(InvalidInput, match="pass rng"):
+    with pytest.raises(InvalidInput, match="rng=None: must be a NumPy Generator"):
         fit_positions([[0, 1, 2]], 3)
     with pytest.raises(InvalidInput, match="start of shape"):
         fit_positions([[0, 1, 2]], 3, start=np.zeros((2, 2)))

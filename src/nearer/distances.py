@@ -5,6 +5,7 @@ Each pair's distance comes from one routine. Nothing of size n × n is ever buil
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from nearer.checks import as_points
+from nearer import checks
 from nearer.errors import InvalidInput
 
 _ROW_BYTES = 256 << 20  # how much memory rows of recent heads may take
+_METRIC = "'euclidean', 'precomputed' or a metric of SciPy's cdist"
 
 
 class Distances:
     """Distances between points, by head."""
 
     def __init__(self, X: ArrayLike | Any, metric: Any = "euclidean") -> None:
-        self.points: Any = as_points(X)
-        self.metric: Any = metric
+        self.points: Any = checks.as_points(X)
+        self.metric: Any = checks.one("metric", metric, str | Callable, _METRIC)
         self.n_objects: int = self.points.shape[0]
         self._rows: dict[int, NDArray[np.float64]] = {}  # the latest last
         self._most_rows = max(4, _ROW_BYTES // (8 * max(1, self.n_objects)))
@@ -44,8 +46,7 @@ class Distances:
             try:
                 cdist(self.points[:1], self.points[:1], metric)
             except (TypeError, ValueError) as error:
-                remedy = "use 'euclidean', 'precomputed' or a metric of SciPy's cdist"
-                raise InvalidInput(f"metric={metric!r}: {error}; {remedy}") from error
+                raise InvalidInput(f"metric={metric!r}: {error}; use {_METRIC}") from error
 
     def row(self, head: int) -> NDArray[np.float64]:
         """Distances from one object to all."""

@@ -84,18 +84,8 @@ class Passes:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def fit(
-        self,
-        loss: Loss,
-        X: Floats,
-        *,
-        ridge: float,
-        max_iter: int,
-        tol: float,
-        callback: Callback | None = None,
-    ) -> Fit:
-        """Minimise a loss from one start."""
-        how: Any = {"ridge": ridge, "max_iter": max_iter, "tol": tol, "callback": callback}
+    def fit(self, loss: Loss, X: Floats, **how: Any) -> Fit:
+        """Minimise a loss from one start; `how` are options of `minimise`."""
         return minimise(lambda Z: self.sums(loss, Z), self.total, X, **how)
 
     def sums(self, loss: Loss, X: Floats) -> tuple[float, Floats]:
@@ -198,16 +188,19 @@ def fit_positions(
     passes = prepare(triplets, n_objects, weights)
     n = passes.n_objects
     if start is None:
-        if rng is None:
-            raise InvalidInput("start=None: pass rng, a NumPy Generator, for the random start")
-        checks.one("rng", rng, np.random.Generator, "a NumPy Generator, such as default_rng(0)")
+        rng = checks.one("rng", rng, np.random.Generator, "a NumPy Generator; or give a start")
         X = rng.standard_normal((n, checks.n_components(n_components, n)))
     else:
         X = checks.array("start", start, (n, "n_components"), "a row for each object").copy()
     ridge, tol = checks.not_negative("ridge", ridge), checks.not_negative("tol", tol)
     how: Any = {"ridge": ridge, "max_iter": checks.whole("max_iter", max_iter), "tol": tol}
     how["callback"] = checks.one("callback", callback, Callable | None, "a function or None")
-    return passes.fit(as_loss(loss), X, **how)
+    chosen: Any = as_loss(loss)
+    if not isinstance(chosen, Loss):
+        value, gradient = passes.sums(chosen, X)
+        checks.finite("the sum that loss.sums returned", value)
+        checks.array("the gradient of loss.sums", gradient, X.shape, "one for each coordinate")
+    return passes.fit(chosen, X, **how)
 
 
 def violated(X: Floats, triplets: NDArray[np.integer]) -> NDArray[np.bool_]:
