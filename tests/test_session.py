@@ -22,6 +22,7 @@ def answer_some(session, rng, stop_at=None):
         open_now = session.open
         chosen = open_now[rng.permutation(len(open_now))[: rng.integers(1, 4)]]
         session.tell(chosen, ORACLE(chosen))
+        assert not (chosen[:, None] == session.open).all(axis=2).any()
         told += len(chosen)
 
 
