@@ -49,7 +49,7 @@ def test_a_gpu_that_is_not_there_is_said(without, tmp_path):
     out = ["--device", "cuda", "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, ["fit", str(tmp_path / "t.csv"), *out])
     assert done.exit_code == 2
-    assert "use device='cpu'" in done.stderr
+    assert "use --device 'cpu'" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
