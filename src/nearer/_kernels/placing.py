@@ -1,7 +1,7 @@
-"""The position of one object among others that stay, and the next questions about it.
+"""The position of one object among fixed others, and the next questions about it.
 
-docs/placing.md has the model: expectation propagation, restarts, what is worth asking, and when an
-object is placed.
+docs/placing.md has the model: expectation propagation, restarts, the value of questions, and when
+an object is placed.
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ Ints = NDArray[np.int64]
 Shorts = NDArray[np.int16]
 Curve = tuple[float, float]  # sharpness and tail
 Normal = tuple[Floats, Floats]  # mean (d,) and covariance (d, d); of q objects with one more axis
-# Of each answer the two anchors and which way it was asked (3,), −1: none; the share that says yes;
-# precision of its site, and precision times target (2,); of q objects with one more axis.
+# For each answer: two anchors and whose distances it compares (3,), −1: none; the share of yes; its
+# site's precision and precision times target (2,). Of q objects: one more axis.
 Answered = tuple[Shorts, Singles, Singles]
 Work = tuple[Floats, Floats, Floats]  # two directions (d,), a system of equations (d + 1, d)
 
 ANCHOR_HEAD, OWN_HEAD = range(2)  # whose distances a question compares: an anchor's or the object's
-# Of an object: its answers contradict its posterior; they agree; it is also narrow and unique.
+# States of an object: answers contradict its posterior; they agree; it is also narrow and unique.
 CONTRADICTED, OPEN, PLACED = range(3)
 LOG, PULL, EXPECTED, VARIABILITY, WORTH = range(5)  # rows of the tables, see `Scene`
 STEPS = 64  # a unit of z in the tables
 LOGISTIC = 8.0 / math.pi  # the variance at which Φ is closest to the logistic curve
 
-# `python -m benchmarks scale` shows what comes of these.
-_SURPRISE = 2.0  # standard deviations of what still agrees, answers or positions: 95 %
-_ELSEWHERE = 5e-3  # probability of other points at which an object is placed: errors or questions
+# `python -m benchmarks scale` shows their effects.
+_SURPRISE = 2.0  # standard deviations within which answers or positions still agree: 95 %
+_ELSEWHERE = 5e-3  # probability elsewhere below which an object counts as placed
 _FRESH = 4  # sweeps after a restart
-# Multiples of this, but for whole numbers, are spread evenly however many there are (Weyl 1916).
+# The fractional parts of its multiples are spread evenly, however many there are (Weyl 1916).
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 class Scene(NamedTuple):
-    """All that the kernels need to know of m anchors in d dimensions."""
+    """The arrays that describe m anchors in d dimensions."""
 
     anchors: Floats  # (m, d + 1) their positions, and the variance of each of their coordinates
     order: Shorts  # (m, m − 1) the other anchors by distance from each
     distances: Floats  # (m, m − 1) those distances
-    reach: Floats  # (m, m) what their distances count
+    reach: Floats  # (m, m) f of those distances
     around: Floats  # (m,) squared size of the surroundings of each
     slopes: Floats  # (m,) z for each unit of a margin: the surroundings flatten the curve
     # For z in steps, 0 in the middle: log-probability of "yes", its derivative, the log-probability
     # that an answer is expected to have, its variance, and (1 − 2ε)² φ(z)² / (Z(1 − Z))
     tables: Floats
     curve: Curve
-    centre: Floats  # (d,) the prior's mean
-    precision: Floats  # (d, d) and precision
+    centre: Floats  # (d,) mean of the prior
+    precision: Floats  # (d, d) precision of the prior
     volume: float  # logarithm of the precision's determinant
 
 
@@ -106,7 +106,7 @@ def _narrow(covariance: Floats, towards: Floats, factor: float) -> None:
 def _margin(
     x: Floats, anchors: Floats, curve: Curve, asked: Shorts, q: int, gradient: Floats
 ) -> tuple[float, float]:
-    """The margin of a question and its variance because of the anchors; its gradient in x."""
+    """The margin of a question and its variance due to the anchors; its gradient in x."""
     d, (sharpness, tail) = len(x), curve
     i, j, own = asked[q, 0], asked[q, 1], asked[q, 2] == OWN_HEAD
     to_i = to_j = 0.0
@@ -140,11 +140,11 @@ def _site(mean: float, variance: float, noise: float, tables: Floats) -> tuple[f
     z = mean * k
     step = min(max(math.floor(z * STEPS), -middle), middle - 1)
     at = middle + int(step)
-    # beyond the table, where the curve is all tail or lapses, the derivative is a straight line
+    # beyond the table, in the tail or in lapses, the derivative is linear
     low, high = tables[PULL, at], tables[PULL, at + 1]
     first = k * (low + (z * STEPS - step) * (high - low))
     second = first * (first + z * k)
-    if second <= 0.0:  # the answer would widen the posterior, as a wrong one may
+    if second <= 0.0:  # the answer would widen the posterior, as wrong answers may
         return 0.0, 0.0
     share = 1.0 / max(1.0 - variance * second, (LOGISTIC + noise) * k * k)  # the exact curve's
     return second * share, (second * mean + first) * share
@@ -154,9 +154,9 @@ def _site(mean: float, variance: float, noise: float, tables: Floats) -> tuple[f
 def _renew(
     site: Singles, q: int, said: float, t: float, variance: float, noise: float, tables: Floats
 ) -> None:
-    """Give the site of answer q the value under which t has the moments that the answer asks for.
+    """Update the site of answer q so that t has its first two moments given the answer.
 
-    t and its variance are those under the present posterior, which holds the old site.
+    t and its variance are those under the present posterior, which includes the old site.
     """
     left = 1.0 - site[q, 0] * variance
     if left <= 0.0:
@@ -195,7 +195,7 @@ def _take_in(
 def _sweep(
     normal: Normal, scene: Scene, answered: Answered, n: int, work: Work
 ) -> tuple[float, float]:
-    """Renew every site, then take one Gauss–Newton step to where prior and sites agree.
+    """Update every site, then take one Gauss–Newton step to the mode of prior and sites.
 
     Returns the logarithm of the probability of all answers and of being in this region, and by how
     many standard deviations the answers are less likely at the mean than they are expected to be.
@@ -253,7 +253,7 @@ def _elsewhere(
 ) -> float:
     """The probability of all anchors that are not around x, divided by that of the floor."""
     (asked, said, _), anchors, around, mass = answered, scene.anchors, scene.around, 0.0
-    least = floor + math.log(_ELSEWHERE / len(anchors))  # fewer are negligible, all together
+    least = floor + math.log(_ELSEWHERE / len(anchors))  # less is negligible, also in sum
     for p in range(len(anchors)):
         away = total = 0.0
         for k in range(len(x)):
@@ -262,7 +262,7 @@ def _elsewhere(
             for q in range(n):
                 if asked[q, 2] >= 0:
                     total += _log_probability(p, scene, asked, q, said[q])
-                    if total < least:  # every further answer makes it less
+                    if total < least:  # further answers only decrease it
                         break
             else:
                 mass += math.exp(min(total - floor, 1.0))
@@ -283,8 +283,8 @@ def _restart(normal: Normal, scene: Scene, answered: Answered, n: int) -> None:
                     break
         if total > best:
             at, best = p, total
-    # n answers that carry c nats each divide the space into at most exp(cn) regions; into how many
-    # is not known, so that restarts begin with more or less of the prior's variance, in turn
+    # n answers of c nats each divide the space into at most exp(cn) regions. The number is not
+    # known, so restarts begin in turn with more or less of the prior's variance.
     nats = n * (math.log(2.0) + scene.tables[EXPECTED, 0])
     share = math.exp(-nats / d * (n * _GOLDEN % 1.0))
     for i in range(d):
@@ -306,7 +306,7 @@ def _judge(
     work: Work,
     certain: float,
 ) -> int:
-    """Sweep once, and say how far the object is placed."""
+    """Sweep once; returns the state of the object."""
     evidence, surprise = _sweep(normal, scene, answered, n, work)
     if surprise > _SURPRISE:
         return CONTRADICTED
@@ -314,9 +314,9 @@ def _judge(
     for i in range(d):
         variance += normal[1][i, i]
     narrow = variance <= d * certain
-    if not narrow and (first ^ n) < first:  # looked at whenever the answers have doubled, too
+    if not narrow and (first ^ n) < first:  # also whenever the answers have doubled
         return OPEN
-    # the anchors are a sample of the prior: each has its share
+    # the anchors are a sample of the prior, with equal shares
     floor = evidence + math.log(len(scene.anchors))
     mass = _elsewhere(normal[0], variance, floor, scene, answered, n)
     if mass > 1.0:
@@ -358,7 +358,7 @@ def learn(
 def _list_candidates(x: Floats, scene: Scene, seed: int, listed: Shorts, away: Floats) -> None:
     """Fill in near ties, the first half with anchors as heads, the others with the object.
 
-    `away`: (2, half + 1), of anchors that were drawn the distances, sorted, and which they are.
+    `away`: (2, half + 1), sorted distances of random anchors, and the anchors' numbers.
     """
     X, order, distances, half = scene.anchors, scene.order, scene.distances, len(listed) // 2
     last = order.shape[1] - 1
@@ -397,10 +397,10 @@ def _is_among(listed: Shorts, c: int, asked: Shorts, n: int) -> bool:
 
 @helper
 def _pick(listed: Shorts, rows: Floats, tables: Floats) -> tuple[int, float]:
-    """The candidate that is worth most, −1: there is none, and what it is worth.
+    """The most valuable candidate (−1: there is none), and its value.
 
-    The last columns of `rows` are, of each candidate, its margin, that margin's variance because of
-    the anchors, and because of the object.
+    The last columns of `rows` are the margin of each candidate, and its variance due to the anchors
+    and due to the object.
     """
     best, at, middle, d = -1.0, -1, tables.shape[1] // 2, rows.shape[1] - 3
     for c in range(len(listed)):
@@ -417,9 +417,9 @@ def _pick(listed: Shorts, rows: Floats, tables: Floats) -> tuple[int, float]:
 def choose(
     seeds: Ints, normals: Normal, asked: Shorts, first: int, scene: Scene, many: int
 ) -> None:
-    """Write questions for objects into `asked`, from `first` on, of as many candidates each.
+    """Write questions for objects into `asked`, from `first` on, each of `many` candidates.
 
-    −1 is written where there are no more.
+    −1 is written if there are no more.
     """
     d = len(scene.centre)
     listed, rows, away = (

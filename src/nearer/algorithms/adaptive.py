@@ -1,9 +1,9 @@
-"""`nearer.adaptive`: positions and dimension from as few comparisons as they take.
+"""`nearer.adaptive`: positions and dimension from few comparisons.
 
 docs/adaptive.md describes the method: random questions first, then in each round the most
 informative questions given the posterior (`nearer.fitting.belief`,
 `nearer.algorithms.choose_questions`), until Kendall's τ is expected to be `quality`, or a limit is
-reached. With more than `TOGETHER` objects a random core is embedded so, and the others are placed.
+reached. With more than `TOGETHER` objects a random core is embedded, the others are placed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from nearer.trials import Task, Trials
 
 Expected = float | Literal["auto"]
 
-# Up to so many objects are fitted together; with more, the core has half as many. A larger core
+# Up to this many objects are fitted together; with more, the core has half as many. A larger core
 # takes more time, a smaller one is less accurate: `python -m benchmarks scale` shows both.
 TOGETHER = 1000
 # A point of the learning curve: answers so far, predictions, right ones, their log-likelihood.
@@ -74,30 +74,29 @@ def adaptive(
         at most 2·(d + 1)·n·log2 n / C comparisons in d ≤ 7 dimensions, with C the bits that an
         answer carries.
     noise
-        A first guess of the share of wrong answers, which is then estimated from the answers.
-        ``"auto"``: none.
+        Where the estimate of the share of wrong answers begins. ``"auto"``: no first guess.
     n_components
         Dimension of the positions; None chooses it from held-out answers.
     quality
-        The run stops when Kendall's τ between predicted and true distances from a head is expected
-        to be this; 1: the run goes on until the budget is spent.
+        The run stops when the expected Kendall's τ between predicted and true distances from a head
+        reaches this; 1: only when the budget is spent.
     task
-        What is asked: ``"1 of 2"`` comparisons; ``"2 of 8"`` and the like screens, rows (query,
-        eight shown) answered by rows of booleans; ``"odd-one-out"``, query −1. See `nearer.Task`.
+        ``"1 of 2"`` are comparisons; ``"2 of 8"`` and the like are screens, rows (query, eight
+        shown) answered by rows of booleans; ``"odd-one-out"`` has query −1. See `nearer.Task`.
     askable
         A function from ``(m, 3)`` questions to ``(m,)`` booleans: which may be asked, such as
         `RecordedOracle.knows`. None: all.
     known
-        Answers to random questions that are there already, rows (head, near, far): they are learned
-        and not asked again, and are no part of the budget or of the result's triplets.
+        Existing answers to random questions, rows (head, near, far). They are learned and not asked
+        again, but are not part of the budget and of the result's triplets.
     round_size
         How many questions are asked at a time. None: as many as there are objects, or 4 % of the
         answers so far; of a budget at most a twentieth; of screens one for every two objects.
     keep_triplets
         False: if objects are placed among a core, the answers about them are not stored.
     begun_with
-        The budgets that a run had before: they set the size of rounds, so that it goes on with
-        the questions that were asked.
+        Earlier budgets of the run: they determine the size of its rounds, so that it repeats the
+        questions that were asked.
     random_state
         Seed or generator.
 
@@ -105,7 +104,7 @@ def adaptive(
     -------
     strategy
         Its result is an `Embedding`. No question is asked twice. "Don't know" counts as a near
-        tie, a graded answer as much for either side as it says. ``details`` holds the
+        tie, a graded answer counts for both sides. ``details`` holds the
         `Posterior`, the ``learning_curve`` of predictions of random questions, the
         ``expected_tau``, and the objects that no question was about.
 
@@ -170,12 +169,12 @@ class _Comparisons:
         self._n_known = 0
 
     def start(self, known: Objects, belief: Belief) -> None:
-        """Have a belief learn answers that are there already."""
+        """Let a belief learn existing answers."""
         self._n_known = len(known)
         self.add(known, np.ones(len(known), dtype=np.bool_), belief)
 
     def most(self, asked: int) -> int:
-        """How many a round has where the budget is large."""
+        """The size of a round if the budget is large."""
         return max(self._n, int(GROWTH * asked))
 
     def draw(self, belief: Belief, count: int, rng: np.random.Generator) -> tuple[Objects, Answers]:
@@ -187,7 +186,7 @@ class _Comparisons:
         return answered(questions, answers)
 
     def add(self, questions: Objects, answers: Said, belief: Belief) -> None:
-        """Have a belief learn the answers of a round, and those before."""
+        """Let a belief learn the answers of a round, and those before."""
         if self._record.n_comparisons:
             belief.predict(answered(questions, answers))
         self._record.add(questions, answers)
@@ -239,7 +238,7 @@ class _Screens:
 
 
 def _limit(belief: Belief) -> int:
-    """The number of comparisons that is enough in the estimated dimension and with its errors."""
+    """The number of comparisons that is enough for the estimated dimension and error rate."""
     n, d = belief.fit.positions.shape
     wrong = 0.0
     if belief.held_out is not None and not belief.is_exact:
@@ -269,7 +268,7 @@ def _ask(
         size = min(how.size(source, asked, budget), limit - asked)
         questions, random = source.draw(belief, size, how.rng)
         if not len(questions):
-            stopped = "no further question that may be asked was found"
+            stopped = "no further question may be asked"
             break
         try:
             answers = yield questions
@@ -306,7 +305,7 @@ def _core_and_others(
     first = how.begun_with[0] if how.begun_with else budget
     half = None if first is None else max(1, first // 2)
     # The core gets half of the budget. Its errors and those of the objects placed among it add up,
-    # so that each may have half of the errors that the quality allows.
+    # so each may have half of the errors that the quality allows.
     paced = replace(how, begun_with=(), quality=(1 + how.quality) / 2)
     core = yield from renumbered(_ask(size, _Comparisons(size, None), inside, half, paced), objects)
     if budget is None:
@@ -341,7 +340,7 @@ def _all_of(core: Embedding, placed: Placed, objects: Objects) -> Embedding:
     never = np.concatenate([core.details["never_asked"], placed.never_asked])
     wrong = float(violated(fit.positions, triplets).mean()) if len(triplets) else 0.5
     tau = core.details["expected_tau"]
-    if not core.details["exact"]:  # others are placed no better than the core is
+    if not core.details["exact"]:  # errors of the core limit the others
         tau = min(tau, expected_tau(fit, fit.curve.sharpness))
     note = f"{len(placed.positions)} objects among a core of {len(old.positions)}"
     if placed.uncertain:
@@ -368,14 +367,14 @@ def _believed(
     phase: Phase,
     details: dict[str, Any],
 ) -> Embedding:
-    """The embedding that a belief has come to; `seen` are all objects that were asked about."""
+    """The embedding of a belief; `seen` are all objects that were asked about."""
     fit, (low, high), held = belief.fit, belief.span, belief.held_out
     n, held_out = len(fit.positions), None
     if held is not None:
         decided = int(np.isfinite(held.right).sum())
         limits = share_interval(held.accuracy, held.effective_share * decided)
         held_out = HeldOutAccuracy(held.accuracy, *limits, decided, chance=held.forecast.chance)
-    if details.get("n_decided") == 0:  # no answer takes a side, or none was asked for
+    if details.get("n_decided") == 0:  # no answer was decided, or no question was asked
         low, high = 1, n - 1
     columns: list[tuple[str, Any]] = [("n_answers", np.int64), ("n_predicted", np.int64)]
     columns += [("n_right", np.float64), ("log_likelihood", np.float64)]

@@ -1,19 +1,19 @@
 """Choose the most informative questions: comparisons or screens.
 
-docs/adaptive.md gives the information F·v of a comparison. *Drawing* questions in proportion to its
-square, rather than taking the best, keeps the many questions of a round from all asking the same
-thing. Screens with a query are built object by object from a random pool: each time the one that
-adds most to ½ tr(J·Cov(u)), the same information (`nearer._kernels.screens`). Trying several
-queries for each, or counting what the round before will have told, was no better.
+docs/adaptive.md gives the information F·v of a comparison. Questions are *drawn* in proportion to
+its square: the best questions of a round would all give the same information. Screens with a query
+are built object by object from a random pool: each time the one that adds most to ½ tr(J·Cov(u)),
+the same information (`nearer._kernels.screens`). Several queries for each, or counting the
+information of questions in flight, gave no better maps.
 
-Random questions, which are among those of every round, are predicted before their answers are seen:
-an honest test of the fit. As large a share of a round is random as predictions are guesses, since
-choosing by positions that are mostly guesses, or of too few dimensions, teaches less than chance.
+Every round has random questions, which are predicted before their answers are seen: an unbiased
+test of the fit. Their share is the share of predictions that are guesses, since questions chosen by
+positions that are mostly guesses, or of too few dimensions, are less informative than random ones.
 
 *How many.* An answer of which a share ε is wrong carries at most c = 1 + ε log2 ε + (1 − ε) log2(1
-− ε) bits; n objects in d dimensions that can be told apart hold d·log2 n bits each. *At most* twice
-that is asked, for d + 1 dimensions. *Expected* are as many as positions that reach Kendall's τ
-hold: about log2 1/(1 − τ) bits a coordinate, whatever n is.
+− ε) bits; n distinguishable objects in d dimensions have d·log2 n bits each. *At most* twice that
+is asked, for d + 1 dimensions. The *expected* number is that of the bits of positions that reach
+Kendall's τ: about log2 1/(1 − τ) bits a coordinate, for any n.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from nearer.trials import Task, Trials
 
 Askable = Callable[[Questions], Answers]
 
-# `python -m benchmarks sensitivity` and `choices` show what comes of them.
+# `python -m benchmarks sensitivity` and `choices` show their effects.
 RANDOM_SHARE = 0.03  # at least: honest predictions against more informative questions
 FIRST = 5  # questions for each object in the first round
 CANDIDATES = 200  # for each question that is asked: time against information
@@ -68,11 +68,11 @@ def choose_questions(
     triplets
         Answers so far, ``(m, 3)`` rows (head, near, far); may be empty.
     n_questions
-        How many questions to choose; fewer are returned only where no more may be asked.
+        How many questions to choose; fewer are returned if no more may be asked.
     n_objects, n_components, askable, random_state
         As in `nearer.adaptive`.
     belief
-        What earlier calls have learned, which is quicker than a new one; it learns the answers.
+        The posterior of earlier calls, which is quicker than a new one; it learns the answers.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def draw_round(
 
 
 def _random_ones(doubt: float, count: int) -> int:
-    """How many questions of a round are random: as large a share as predictions are guesses."""
+    """The number of random questions in a round: the share of predictions that are guesses."""
     return min(count, max(1, round(max(RANDOM_SHARE, doubt) * count)))
 
 
@@ -136,7 +136,7 @@ def _draw_by(scores: Floats, count: int, rng: np.random.Generator) -> Objects:
 def _odds(scores: Floats, n_random: int, n_chosen: int) -> Floats:
     """How many times likelier than at random each candidate was to be drawn.
 
-    A draw without replacement takes those whose exponential clocks of these rates ring first.
+    A draw without replacement takes the smallest of exponential variables with these rates.
     """
     m = len(scores)
     if n_chosen == 0 or n_random + n_chosen >= m:
@@ -165,7 +165,7 @@ class Candidates:
         self._asked = np.union1d(self._asked, pack(questions)[0])
 
     def draw(self, count: int, rng: np.random.Generator) -> Objects:
-        """About `count` different questions in random order; fewer where there are no more."""
+        """About `count` different questions in random order; fewer if there are no more."""
         found, size = self._fresh(self._pool), min(_AT_ONCE, 2 * count + 64)
         while True:
             before = len(found)
@@ -211,7 +211,7 @@ def most_questions(n: int, d: int, wrong: float) -> float:
 def expected_questions(n: int, d: int, wrong: float, quality: float) -> float:
     """The expected number of comparisons for each of n objects in d dimensions, with errors."""
     bits = -float(np.log2(max(1 - quality, 1 / n**2)))
-    # 1.1 were measured where objects are fitted together, 1.5 where they are placed.
+    # Measured: 1.1 for objects that are fitted together, 1.5 for objects that are placed.
     return min(most_questions(n, d, wrong), 1.2 * (d + 1) * bits / _capacity(wrong))
 
 
@@ -255,13 +255,13 @@ class ScreenSource:
         self._queries = self._deck = np.empty(0, dtype=np.int64)
 
     def draw(self, belief: Belief, count: int, rng: np.random.Generator) -> tuple[Objects, Answers]:
-        """Screens for a round, and which of them are random; fewer where no more are found."""
+        """Screens for a round, and which of them are random; fewer if there are no more."""
         n_random = _random_ones(belief.doubt, count)
         found: list[Objects] = []
         random: list[bool] = []
         vain = 0  # draws since the last new screen
         while (missing := count - len(found)) and vain < CANDIDATES:
-            blind = n_random - sum(random)  # one that may not be asked is replaced by another
+            blind = n_random - sum(random)  # screens that may not be asked are replaced
             rows = [self._random(rng) for _ in range(blind)]
             rows += self._chosen(belief.fit, missing - blind, rng)
             new = self._new(rows)
@@ -313,7 +313,7 @@ class ScreenSource:
         return np.concatenate([[query], rng.permutation(pool[places])])
 
     def _new(self, rows: list[Objects]) -> list[int]:
-        """Places of those rows that may be asked and were not, each once."""
+        """The numbers of the rows that may be asked and were not, each once."""
         new = []
         for i in np.flatnonzero(_allowed(self._askable, np.array(rows))).tolist():
             key = (int(rows[i][0]), *sorted(rows[i][1:].tolist()))

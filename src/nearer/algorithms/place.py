@@ -1,7 +1,7 @@
 """Place further objects among a core that has positions: docs/placing.md has the theory.
 
-An object that is as certain as the core is done. The errors of the core count as noise of the
-answers; those about one object concern many members of the core, whose errors cancel.
+An object that is as certain as the core needs no more questions. The errors of the core count as
+noise of the answers; those about one object concern many members of the core, whose errors cancel.
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ from nearer.fitting.solver import margins
 from nearer.metrics import procrustes
 from nearer.questions import Floats, Objects, Questions, Said, random_questions
 
-# `python -m benchmarks scale` shows what comes of these.
-_ANCHORS = 300  # members of the core that others are compared with: time against fine ties
-_CANDIDATES = 64  # questions that are compared for each that is asked: time against comparisons
+# `python -m benchmarks scale` shows their effects.
+_ANCHORS = 300  # members of the core to compare with; more take time and give closer ties
+_CANDIDATES = 64  # for each question asked; more take time and save comparisons
 
 
 @dataclass(frozen=True, repr=False)
 class Placed(Shown):
-    """The positions of further objects, and what they cost.
+    """The positions of further objects, and their cost.
 
     Attributes
     ----------
     objects, names
-        ``(q,)`` the new objects, and what the user calls them.
+        ``(q,)`` the new objects, and their names.
     positions, covariances
         ``(q, d)``, in the space of the embedding `among`, and how certain they are, ``(q, d, d)``.
     triplets, n_comparisons, n_rounds
-        Every answer paid for, as rows ``(head, near, far)``, and their costs.
+        Every answer, as rows ``(head, near, far)``, and the costs.
     never_asked
         The new objects that the budget did not reach; their positions are NaN.
     uncertain
@@ -113,10 +113,10 @@ def place_objects(
     new
         The new objects' numbers, none of them below the number of old ones.
     budget
-        At most so many comparisons; None: as many as `nearer.embed` allows for each object. An
-        object that is as certain as the old ones costs no more.
+        The largest number of comparisons; None: as many as `nearer.embed` allows for each object.
+        An object that is as certain as the old ones costs no more.
     keep_triplets
-        False: the result is without them, and they take no memory on the way.
+        False: triplets are not stored, also not during the run.
     random_state
         Seed or generator.
 
@@ -215,11 +215,11 @@ def _ask(search: _Search, most: int, until_spent: bool) -> Strategy[None]:
 
 
 class _Search:
-    """The objects that are being placed, kept up to date while asking.
+    """The objects that are being placed.
 
     Objects with identical answers so far are a *group* that shares one posterior. Arrays with a
     leading underscore have one row a group; `positions`, `covariances` and `asked` one an object;
-    `open` are the rows of those that are not done, `group` is the group of each of these.
+    `open` are the rows of unfinished objects, `group` is the group of each of these.
     """
 
     def __init__(
@@ -243,7 +243,7 @@ class _Search:
         self.open, self.group = np.arange(q), np.zeros(q, dtype=np.int64)
 
     def next_questions(self, count: int) -> Questions:
-        """The next questions about the objects that are not done."""
+        """The next questions about unfinished objects."""
         room = ((0, 0), (0, count), (0, 0))
         self._asked = np.pad(self._asked, room, constant_values=-1)
         self._said = np.pad(self._said, room[:2])
@@ -257,7 +257,7 @@ class _Search:
 
         side_by_side(work, len(seeds), parts(len(seeds) * _CANDIDATES))
         asked = self._asked[self.group, -count:]
-        # one question about every object before the next one: a budget may end within a round
+        # one question about every object first, since a budget may end within a round
         place, row = np.nonzero(asked[:, :, 2].T >= 0)
         first, second, way = asked[row, place].T
         new, one = self.objects[self.open[row]], self.ids[first]
@@ -266,7 +266,7 @@ class _Search:
         return np.stack(columns, axis=1)
 
     def learn(self, count: int, answers: Said) -> None:
-        """Take in answers to the questions handed out last, or to the first of them."""
+        """Learn answers to the last questions, or to the first of them."""
         asked = self._asked[self.group, -count:, 2] >= 0
         shares = np.full(asked.shape, -1, dtype=np.float32)  # −1: not asked
         place, row = (part[: len(answers)] for part in np.nonzero(asked.T))
@@ -295,7 +295,7 @@ class _Search:
             key, most = len(values) * key + column, len(values) * most
         old = self.group
         _, one, self.group = np.unique(key, return_index=True, return_inverse=True)
-        if len(one) > len(self._states):  # otherwise each group has stayed as it was
+        if len(one) > len(self._states):  # otherwise no group was split
             self._take(old[one])
         self._said[:, -shares.shape[1] :] = shares[one]
         self._asked[:, -shares.shape[1] :, 2][shares[one] < 0] = -1
@@ -322,7 +322,7 @@ def _scene(core: Posterior, rows: Objects, variances: Floats) -> Scene:
     if tail:
         reach = (tail + 1) / 2 * np.log1p(reach**2 / tail)
     around = distances[:, min(d, m - 1) - 1] ** 2  # of the d nearest others
-    # where an object is: where the core is, which is not known better than to its own variance
+    # The prior of an object: the distribution of the core, with the core's own variance.
     spread = np.cov(core.positions.T).reshape(d, d) + np.mean(variances) * np.eye(d)
     precision = np.linalg.inv(spread)
     return Scene(
@@ -341,7 +341,7 @@ def _scene(core: Posterior, rows: Objects, variances: Floats) -> Scene:
 
 
 def _tables(lapse: float) -> Floats:
-    """What `Scene` says of them, as far from a tie as Φ differs from one."""
+    """The tables of `Scene`, up to where Φ is one."""
     end = int(-STEPS * ndtri(np.finfo(np.float64).eps))
     z = np.arange(-end, end + 1) / STEPS
     p = lapse + (1 - 2 * lapse) * ndtr(z)
@@ -352,7 +352,7 @@ def _tables(lapse: float) -> Floats:
 
 
 def _posterior_of(embedding: Embedding, rows: Objects) -> Posterior:
-    """What an embedding knows of some of its objects, exact ones included.
+    """The posterior of some objects of an embedding, also of an exact one.
 
     Where positions satisfy m exact answers, about a share nd/m of others is predicted wrongly. That
     share is arctan(e/s)/π with margins of standard deviation s and errors of standard deviation e,

@@ -61,11 +61,11 @@ from nearer.questions import Floats, Objects, Questions, find, pack, random_ques
 from nearer.trials import Trials
 
 # `python -m benchmarks sensitivity` halves and doubles this.
-_GROWTH = 1.25  # of the answers until the next review: time against noise that is out of date
-_FIRST_DIMENSION = 2  # to begin at
-_STARTS = 3  # of a review beside the present fit
-# Near pairs may be in the wrong order so many times as often as all pairs: missed neighbours
-# against the number of questions (`python -m benchmarks sizes`).
+_GROWTH = 1.25  # of the answers until the next review; less takes more time
+_FIRST_DIMENSION = 2  # at first
+_STARTS = 3  # new starts of a review
+# Near pairs may be in the wrong order this many times as often as all pairs: with less, more
+# questions are asked, with more, neighbours are missed (`python -m benchmarks sizes`).
 _NEAR = 3.5
 
 
@@ -83,11 +83,11 @@ class Belief:
     max_components
         The most dimensions to try; None: as many as the objects can span.
     noise
-        How often answers are thought to be wrong before any is seen; the answers may overrule it.
+        The share of wrong answers that is assumed until answers show otherwise.
     may_be_exact
         Whether answers may have no errors; those of several people always have some.
     every_fold
-        Whether `right` and the accuracy rest on all answers, or on as many as settle them.
+        Whether `right` and the accuracy use all answers, or only enough to estimate them.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Belief:
     held_out
         The `HeldOut` predictions behind its noise; None before there are enough answers.
     is_exact
-        Whether answers are taken to have no errors.
+        Whether answers count as exact.
     answers, weights
         All answers, as fits take them, and how much each counts.
 
@@ -145,12 +145,12 @@ class Belief:
 
     @property
     def dimension(self) -> int:
-        """Of the present fit."""
+        """The dimension of the present fit."""
         return int(self.fit.positions.shape[1])
 
     @property
     def judge(self) -> HeldOutJudge:
-        """What held-out answers say of the dimensions tried at the last review."""
+        """The judge of dimensions by held-out answers, as of the last review."""
         total = float(self.answers.weights.sum())
         guessed = np.log(2) * (self.answers.total / total if total else 1.0)
         return HeldOutJudge(
@@ -162,8 +162,8 @@ class Belief:
     def most_possible(self) -> int:
         """The most dimensions that the answers leave possible.
 
-        Exact answers that are many even for one dimension more, and satisfied without it, need
-        no more than the present one.
+        Exact answers that are satisfied, and are many even for one more dimension, need no more
+        than the present one.
         """
         d, n = self.dimension, len(self.fit.positions)
         enough = min(self.answers.total / n, n) >= FEWEST * (d + 1)
@@ -215,17 +215,17 @@ class Belief:
 
     @property
     def expected_tau(self) -> float:
-        """Kendall's τ of distances from a head that is expected of the positions; 0: a guess.
+        """The expected Kendall's τ of distances from a head; 0: a guess.
 
-        It assumes that the dimension is right; see `may_lack_dimensions`. Positions are as certain
-        as in a map of the size and the lapses that held-out answers ask for, at most that of the
-        next wider prior: the fit's is the smallest that predicts about as well.
+        It assumes that the dimension is right; see `may_lack_dimensions`. The size of
+        the map and its lapses are those that predict held-out answers best, at most the size under
+        the next wider prior, since the fit's prior is the smallest that predicts about as well.
         """
         return self.expected_tau_of(self.fit)
 
     @property
     def doubt(self) -> float:
-        """How far predictions are guesses: 1 before any is better than a coin, 0 where all hold."""
+        """The share of predictions that are guesses: 1 if none beats a coin, 0 if all come true."""
         held = self.held_out
         if held is None or not held.beats_a_coin:
             return 1.0
@@ -247,7 +247,7 @@ class Belief:
     def is_good_enough(self, quality: float) -> bool:
         """Whether Kendall's τ is expected to be `quality`, in a dimension that is probably right.
 
-        Exact answers can order near objects, too, so those must then be in order as well.
+        With exact answers near objects must be in order, too.
         """
         if self.expected_tau < quality or self.may_lack_dimensions:
             return False
@@ -268,9 +268,9 @@ class Belief:
 
     @property
     def right(self) -> Floats:
-        """How far each answer was predicted, from 0 to 1, by a fit that had not seen it.
+        """How much of each answer was predicted, from 0 to 1, by a fit that had not seen it.
 
-        It is nan for answers that were not predicted, and for undecided trials.
+        It is nan for answers that were not held out, and for undecided trials.
         """
         rows, held = np.full(len(self.answers), np.nan), self.held_out
         if held is not None:
@@ -279,13 +279,13 @@ class Belief:
 
     @property
     def expected(self) -> tuple[Objects, Floats]:
-        """All questions noted by `expect`, and their odds, to hand to another belief."""
+        """All questions recorded by `expect`, and their odds, for another belief."""
         return unpack(self._keys), self._odds
 
     def expect(self, questions: Questions, odds: ArrayLike) -> None:
-        """Note questions that were chosen, and how much likelier than at random each was.
+        """Record questions that were chosen, and how much likelier than at random each was.
 
-        Questions that are not noted count as random ones. The first odds of a question stay.
+        Questions that are not recorded count as random ones. The first odds of a question stay.
         """
         if not len(questions):
             return
@@ -295,12 +295,12 @@ class Belief:
         self._odds = np.concatenate([self._odds, values])[first]
 
     def odds(self, questions: Questions) -> Floats:
-        """How much likelier than at random each question was to be asked; 1 where not noted."""
+        """How much likelier than at random each question was to be asked; 1 if not recorded."""
         place, known = find(self._keys, pack(questions)[0])
         return np.where(known, self._odds[place], 1.0) if len(self._keys) else np.ones(len(known))
 
     def predict(self, triplets: Objects) -> None:
-        """Note the fit's predictions of answers that it has not learned yet.
+        """Record the fit's predictions of answers that it has not learned yet.
 
         Predictions that are made before their answers are learned need no further fit. The latest,
         as many as a fold has answers, give the curve for the expected τ of exact answers: more
@@ -352,10 +352,10 @@ class Belief:
             self._review_exact(self.held_out, self._tried[self.dimension].best)
 
     def _review_exact(self, known: HeldOut | None, rival: HeldOut | None) -> bool:
-        """Review as if answers had no errors; False where noise predicts better.
+        """Review as if answers had no errors; returns False if noise predicts better.
 
-        The prior is as wide as held-out answers ask for, no answer is a lapse, and what distances
-        do not decide a bias may, so only the dimension is left to compare.
+        The prior is as wide as predicts best, there are no lapses, and a bias decides between equal
+        distances, so that only the dimension is left to compare.
         """
         assert known is not None
         d, noise = self.dimension, Noise(max(known.noise.prior, EXACT_PRIORS[0]), bias=True)
@@ -385,10 +385,10 @@ class Belief:
         return self.is_exact
 
     def _in_one_place(self, *rivals: HeldOut | None) -> bool:
-        """Whether one order of the objects, whatever the head, is all that the answers tell.
+        """Whether one order of the objects, for every head, explains all answers.
 
-        No answers then contradict it, and positions predict no better than the objects' bias does:
-        an oracle that answers so finds all distances equal.
+        Positions then predict no better than the objects' bias does: the oracle finds all distances
+        equal.
         """
         if not isinstance(self.answers, Comparisons) or not _agree_on_one_order(self.answers):
             return False
@@ -434,7 +434,7 @@ class Belief:
 
         def attempt(e: int, neighbour: int) -> Floats | None:
             if e > d and not self._less_probable_than(0.5):
-                return None  # what satisfies all answers needs no further dimension
+                return None  # if all answers are satisfied, no further dimension is needed
             held = self._hold_out_exactly(e, noise, self._tried[neighbour].best)
             self._tried[e] = Tuned({noise.prior: held})
             if e > neighbour:  # in more dimensions misplaced objects can pass each other
@@ -448,7 +448,7 @@ class Belief:
 
     def _review_noisy(self) -> None:
         before, noise, d = self.held_out, self.fit.noise, self.dimension
-        if noise.bias:  # estimates for exact answers do not hold for noisy ones
+        if noise.bias:  # estimates for exact answers do not apply to noisy ones
             before, noise = None, self._plain
         self._tried = {}
         if self._free and before is None and self._most_carried(1) < d:
@@ -474,11 +474,11 @@ class Belief:
 
         `fits` are those of folds that began from random starts, which are as good as new starts.
         """
-        scale = min(1.0, noise.prior / self.fit.noise.prior)  # a wider prior asks for no wider map
+        scale = min(1.0, noise.prior / self.fit.noise.prior)  # a wider prior needs no wider map
         X = self._reshaped(self.fit.positions, d) * scale
         best = fit_posterior(self.answers, d, noise, start=X)
         if noise.bias and not self._less_probable_than(0.5, best):
-            return best  # it satisfies exact answers, so that no start leads to a much better one
+            return best  # it satisfies exact answers, so no start gives a much better one
         value = log_posterior(self.answers, best.positions, noise)
         starts: list[Floats | None] = [*fits, *[None] * _STARTS]
         for start in starts[:_STARTS]:
@@ -492,7 +492,7 @@ class Belief:
         return best
 
     def most_predictive(self, most: int) -> int:
-        """The dimension that predicts held-out answers best; two that are worse end the search."""
+        """The dimension that predicts held-out answers best; two worse ones end the search."""
         if not self._tried:
             return self.dimension
         while True:
@@ -511,7 +511,7 @@ class Belief:
         return tune(self.answers, d, like.noise, starts=starts, rng=self._rng)
 
     def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
-        """The best noise of either kind."""
+        """The best noise under either curve."""
         if before is None or self._rival is None:
             one = tune(self.answers, d, Noise(WEAK_PRIOR, tail=1.0), rng=self._rng)
             known = None if one is None else one.tried[WEAK_PRIOR]
@@ -524,7 +524,7 @@ class Belief:
         return self._tried[d]
 
     def _other_curve_is_better(self, d: int) -> bool:
-        """Compare both curves again, where one was chosen in another dimension; keep the better."""
+        """Compare both curves again if one was chosen in another dimension; the better remains."""
         known, rival = self._tried[d], self._rival
         found = rival and tune_from(self.answers, known.best, rival.best.fitted_noise)
         if found is None:
@@ -557,7 +557,7 @@ class Belief:
 
 
 def _agree_on_one_order(answers: Comparisons) -> bool:
-    """Whether no answers, whatever their heads, lead from an object to a nearer one and back."""
+    """Whether answers, whatever their heads, have no cycle of nearer and farther objects."""
     n, (_, near, far) = answers.n_objects, answers.triplets.T
     farther = coo_array((np.ones(len(near)), (near, far)), shape=(n, n))
     return int(connected_components(farther, connection="strong")[0]) == n
