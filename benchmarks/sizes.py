@@ -93,7 +93,7 @@ def measured(d: int, n: int, family: str, seed: int) -> dict[str, float]:
 
 
 def ranged(d: int, n: int, family: str, seed: int) -> dict[str, float]:
-    """Few objects: the range of dimensions that is said to be possible."""
+    """Few objects: the range of dimensions that remain possible."""
     X = points(family, n, d, seed)
     found = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
     assert found.dimension_low is not None
@@ -162,9 +162,9 @@ def page(rows: Rows, folder: Path) -> str:
         (_line(pick(rows, "grid", d=d, n=n)) for d, n in distinct(pick(rows, "grid"), "d", "n")),
     )
     text += (
-        "\nFew objects: how often one dimension is said to be determined, and the truth is in the "
+        "\nFew objects: how often the dimension counts as determined, and how often the true one "
     )
-    text += "range:\n\n" + table(
+    text += "is in the range:\n\n" + table(
         ["d", "n", "dimension: runs", "determined", "inside", "tau"],
         (
             (
@@ -189,7 +189,7 @@ def page(rows: Rows, folder: Path) -> str:
     )
     return (
         text
-        + "\nWhere rounds count, three dimensions:\n\n"
+        + "\nFew rounds, three dimensions:\n\n"
         + table(
             ["n", "dimension: runs", "comparisons", "rounds", "tau"],
             (
