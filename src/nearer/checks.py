@@ -26,7 +26,7 @@ _MOST = int(np.iinfo(np.int32).max)  # objects are numbered, and things counted,
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it: in one line, and not all of a long one."""
+    """A value for messages, on one line and shortened."""
     return " ".join(repr(value).split())[:60]
 
 
@@ -307,7 +307,7 @@ def odds(value: ArrayLike, m: int) -> Floats:
 
 
 def array(name: str, value: Any, shape: tuple[int | str, ...], rule: str) -> Floats:
-    """Finite numbers in an array of a shape; a length that is any has a name there."""
+    """An array of finite numbers of a shape, in which a name stands for any length."""
     try:
         values = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:

@@ -206,7 +206,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def cannot_be_written(path: str | os.PathLike[str], error: Exception) -> InvalidInput:
-    """The error of a file that cannot be written, with its cause and what helps."""
+    """The error of a file that cannot be written, with its cause and the remedy."""
     remedy = "the folder must exist and be writable"
     if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
         remedy = "free some space, or write elsewhere"

@@ -112,7 +112,7 @@ def export(model: str, out: Path, **common: Any) -> None:
 
     asked = _Run(out, **common)
     judge = ChatJudge(model, question=asked.question, key=None, random_state=asked.seed)
-    with asked.session(model=model) as session:  # which a wrong argument must not begin
+    with asked.session(model=model) as session:  # begun only after the arguments were checked
         if session.done:
             asked.finish(session.result, None)
             return

@@ -85,7 +85,7 @@ class _OnDemand(click.Group):
 
 
 def _as_typed(message: str, ctx: click.Context) -> str:
-    """A message about an argument, by the name of the option that it was given with."""
+    """A message about an argument, with the name of its option."""
     command = ctx.command.get_command(ctx, ctx.invoked_subcommand or "")  # type: ignore[attr-defined]
     name = message.partition("=")[0]
     for each in (command, *getattr(command, "commands", {}).values()):
