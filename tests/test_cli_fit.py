@@ -196,7 +196,7 @@ def test_the_command_that_is_kept_gives_the_same_again(call, tmp_path):
 
 
 def test_maps_and_reports_where_they_are_wanted(call, tmp_path):
-    people_file(tmp_path / "answers.csv")
+    write(tmp_path / "answers.csv", m=400)
     for name, report in (("map.svg", "report.html"), ("map.pdf", "report.md"), ("map.html", "")):
         options = [
             "--seed",

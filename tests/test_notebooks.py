@@ -39,11 +39,13 @@ def test_trials_are_a_table():
 
 
 def test_comparisons_and_placed_objects_are_tables(found):
-    line, page = shown(nearer.compare(found, found, random_state=0))
+    both = nearer.compare(found, found, n_permutations=9, n_draws=50, random_state=0)
+    line, page = shown(both)
     assert "20 objects, correlation=1" in line
     assert "displacement" in page
     X = np.random.default_rng(0).normal(size=(22, 2))
-    embedded = nearer.embed(nearer.PointOracle(X[:20]), 20, random_state=0, progress=False)
+    how = {"budget": 150, "random_state": 0, "progress": False}
+    embedded = nearer.embed(nearer.PointOracle(X[:20]), 20, **how)
     line, page = shown(embedded.place(nearer.PointOracle(X), [20, 21]))
     assert line.startswith("Placed(2 new objects, ")
     assert page.count("<tr") == 3
