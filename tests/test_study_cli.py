@@ -256,6 +256,21 @@ def test_a_damaged_study_is_one_message(answered, damage):
     assert result.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("damage", "command"),
+    [
+        ("DROP TRIGGER leases_keep; UPDATE leases SET issued = 'x'", ["set", "quota=9"]),
+        ("UPDATE secrets SET value = 5", ["link", "mail@example.org"]),
+    ],
+)
+def test_values_of_another_type_are_one_message(answered, damage, command):
+    with contextlib.closing(sqlite3.connect(answered, isolation_level=None)) as db:
+        db.executescript(damage)
+    result = run(command[0], answered, *command[1:])
+    assert result.exit_code == 2, result.output
+    assert "continue from a backup" in result.output
+
+
 def test_simulate_plans_on_a_copy(tmp_path, words):
     good("new", tmp_path / "s.db", "--items", words)
     options = ["--answers", "300", "--people", "5", "--error", "0.1", "--dim", "1", "--json"]

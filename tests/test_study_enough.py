@@ -188,6 +188,17 @@ def test_the_last_answer_can_be_given_again_until_the_next(bench):
     assert people_report(bench.store.reader())[0].taken_back == 2
 
 
+def test_replacing_an_answer_cannot_fill_the_disk(bench):
+    person = bench.join()
+    lease = bench.hand_out(person)[0].lease
+    bench.answer(person, lease, "left")
+    bench.answer(person, lease, "right", instead=True)
+    bench.answer(person, lease, "left", instead=True)
+    with pytest.raises(Refusal, match="only the last answer can be taken back"):
+        bench.answer(person, lease, "right", instead=True)
+    assert bench.store.reader().execute("SELECT count(*) FROM answers").fetchone() == (3,)
+
+
 def test_a_slip_of_the_network_takes_nothing_back(bench):
     person = bench.join()
     lease = bench.hand_out(person)[0].lease

@@ -111,6 +111,14 @@ def test_positions_and_formulas_in_labels():
     assert text == "object,label,x1,x2\n0,'=1+1,0.5,1.0\n1,b,2.0,3.0\n"
 
 
+@pytest.mark.parametrize("separator", [",", ";", "|"])
+def test_no_separator_makes_a_formula_of_a_part_of_a_name(separator):
+    for name in ("x{}=1", 'x{}"=1{}"', "x{} @A1"):
+        text = positions_csv([name.replace("{}", separator)], [[1.0]])
+        rows = csv.reader(io.StringIO(text), delimiter=separator)
+        assert not [cell for row in rows for cell in row if cell.lstrip()[:1] in ("=", "@")]
+
+
 def test_people_in_numbers(bench):
     reports = people_report(bench.store.reader())
     assert [r.answered for r in reports] == [30, 30]

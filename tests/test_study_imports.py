@@ -1,5 +1,6 @@
 import io
 import random
+import time
 import zipfile
 
 import pytest
@@ -258,6 +259,7 @@ def test_what_is_left_out_is_named(tmp_path):
         ({"scope": "person", "votes": "3"}, "must be 1 if scope is person"),
         ({"completion_redirect": "javascript:alert(1)"}, "must be an http"),
         ({"n_components": 0}, "must be at least 1"),
+        ({"practice": 101}, "practice=101: must be at most 100"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, match):
@@ -268,3 +270,44 @@ def test_settings_that_make_no_sense_are_refused(settings, match):
 def test_settings_survive_the_header():
     config = Config.of({"votes": 3, "holdout_share": 0, "n_components": 2})
     assert Config.model_validate_json(config.model_dump_json()) == config
+
+
+def test_salmons_targets_lie_beside_it(tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "in").mkdir()
+    for k in range(3):
+        (tmp_path / "other" / f"{k}.png").write_bytes(picture((k, 0, 0)))
+    for targets in ("../other", tmp_path / "other"):
+        (tmp_path / "in" / "init.yaml").write_text(f"targets: {targets}")
+        with pytest.raises(InvalidInput, match="is not a file beside it"):
+            read_items(tmp_path / "in" / "init.yaml")
+
+
+def test_every_file_is_read_by_the_reader_with_the_limit(tmp_path, monkeypatch):
+    for k in range(3):
+        (tmp_path / f"{k}.png").write_bytes(picture((k, 0, 0)) + bytes(3000))
+    (tmp_path / "t.csv").write_text("file\n0.png\n1.png\n2.png\n")
+    (tmp_path / "t.zip").write_bytes(zipped({"a.png": bytes(3000)}))
+    monkeypatch.setenv("NEARER_MAX_BYTES", "2000")
+    for source in (tmp_path, tmp_path / "t.csv", tmp_path / "t.zip"):
+        with pytest.raises(InvalidInput, match="NEARER_MAX_BYTES"):
+            read_items(source)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("k0: &k0 [x]\n" + "".join(f"k{i + 1}: &k{i + 1} [{f'*k{i}, ' * 9}]\n" for i in range(9))
+         + "html: *k9", "html: must be `name: value` lines"),
+        (f"targets: 0x{'f' * 5000}", "targets: must be a list"),
+        (f"html: [0x{'f' * 5000}]", "html: must be `name: value` lines"),
+        ("targets:\n- '<img " + "src=" * 20_000 + "'", "at most 20000 characters"),
+        ("title: '" + "<a" * 20_000 + "'", "at most 20000 characters"),
+    ],
+)  # fmt: skip
+def test_settings_that_unfold_are_refused_at_once(tmp_path, text, match):
+    (tmp_path / "init.yaml").write_text(text)
+    began = time.process_time()
+    with pytest.raises(InvalidInput, match=match):
+        read_items(tmp_path / "init.yaml")
+    assert time.process_time() - began < 2

@@ -2,6 +2,7 @@ import pytest
 from studykit import Web
 
 from nearer.study.actions import set_state
+from nearer.study.config import to_html
 
 
 @pytest.fixture
@@ -153,6 +154,18 @@ def test_every_reply_carries_the_security_headers(web):
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_space_in_a_setting_makes_no_header_that_cannot_be_sent(tmp_path):
+    for given, policy in (("https://a.example\t ", "https://a.example"), (" ", "'none'")):
+        web = Web(tmp_path / f"{len(policy)}.db", frame_ancestors=given)
+        sent = web.client.get("/").headers["content-security-policy"]
+        assert sent.endswith(f"frame-ancestors {policy}")
+        web.close()
+
+
+def test_long_texts_are_not_made_into_a_page_at_every_request():
+    assert to_html("*a* " * 5000) is to_html("*a* " * 5000)
 
 
 def test_no_page_has_inline_scripts_or_styles_or_anything_from_elsewhere(web):

@@ -3,7 +3,7 @@
 import pytest
 from studykit import Bench, Clock, Web
 
-from nearer.study.actions import answer
+from nearer.study.actions import answer, elapsed
 from nearer.study.board import Refusal
 from nearer.study.store import Store
 
@@ -115,3 +115,14 @@ def test_a_clock_that_is_set_back_while_nothing_is_served_goes_on_from_where_it_
     clock.now += 1.0
     assert store.write(lambda ledger: answer(ledger, person, held, "left", 900.0))
     store.close()
+
+
+def test_a_question_of_somebody_else_makes_nobody_slower(tmp_path):
+    bench = Bench(tmp_path / "s.db")
+    other = bench.hand_out(bench.join())[0].lease
+    bench.clock.now += 3600
+    me = bench.join()
+    mine = bench.hand_out(me)[0].lease
+    bench.clock.now += 1
+    assert bench.write(elapsed, me, [other, mine]) == 500
+    bench.close()

@@ -1,10 +1,15 @@
 """Somebody withdraws: it costs little, and nothing of them is left."""
 
+import sqlite3
+import threading
 import time
 
 import pytest
+from click.testing import CliRunner
 from studykit import Bench, Web, only_real
 
+from nearer.cli import main
+from nearer.study import store
 from nearer.study.actions import withdraw
 
 
@@ -101,3 +106,21 @@ def test_what_a_crash_has_left_is_emptied_when_the_study_is_opened(tmp_path):
         time.sleep(0.1)
     assert files() == [], "while it is served"
     opened.close()
+
+
+def test_the_command_waits_for_whoever_still_reads(tmp_path, monkeypatch):
+    name = "5f3e-the-panel-id-of-somebody"
+    bench = Bench(tmp_path / "s.db", sync=True)
+    bench.join("prolific", name)
+    bench.close()
+    monkeypatch.setattr(store, "_PATIENCE", 1)
+    reader = sqlite3.connect(tmp_path / "s.db", isolation_level=None, check_same_thread=False)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM people").fetchone()
+    threading.Timer(4, lambda: reader.execute("COMMIT")).start()
+    said = CliRunner().invoke(main, ["study", "withdraw", str(tmp_path / "s.db"), name, "--yes"])
+    assert said.exit_code == 0
+    assert "as soon as no other process is reading" in said.stderr
+    left = [p.name for p in tmp_path.iterdir() if name.encode() in p.read_bytes()]
+    reader.close()
+    assert left == []

@@ -230,6 +230,9 @@ def withdraw(study: Path, person: str) -> None:
     with closing(store.Store(study)) as writer:
         number = _person(writer.reader(), study, person)
         erased = writer.write(lambda ledger: actions.withdraw(ledger, number))
+        say(f"Overwriting it, as soon as no other process is reading {study} …", err=True)
+        while writer.erased:
+            time.sleep(0.1)
     say(f"{person}: {amount(erased, 'answer')} erased. Older backups still hold them.")
 
 
@@ -266,7 +269,7 @@ def link(study: Path, person: str) -> None:
     with store.reading(study) as db:
         number = _person(db, study, person)
         key = db.execute("SELECT value FROM secrets WHERE name = 'sign'").fetchone()[0]
-    say(f"?resume={Signer(key).sign('resume', str(number))}")
+        say(f"?resume={Signer(key).sign('resume', str(number))}")
 
 
 def _own_address() -> str:

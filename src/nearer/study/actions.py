@@ -370,17 +370,17 @@ def _distinct(ledger: Ledger, k: int) -> list[int]:
 def elapsed(ledger: Ledger, person: int, leases: Sequence[int]) -> float | None:
     """The longest time in milliseconds that each of some answers sent together can have taken."""
     board, last = ledger.board, present(ledger, person).last
-    issued = [board.leases[i].issued for i in leases if i in board.leases]
-    if not issued:
+    mine = (lease for i in leases if (lease := board.leases.get(i)) and lease.person == person)
+    if not (issued := [lease.issued for lease in mine]):
         return None
     begins = max(min(issued), last.received if last else 0.0)
     return max(1000 * (ledger.now - begins), 0.0) / len(leases)
 
 
 def may_take_back(person: Participant) -> bool:
-    """Whether a person's last answer can still be replaced."""
-    last = person.last
-    return last is not None and not person.finished and last.question not in person.repeated
+    """Whether a person's last answer can still be replaced, which must not fill the disk."""
+    last, often = person.last, person.replaced > person.answered
+    return bool(last and not (person.finished or often or last.question in person.repeated))
 
 
 def answer(

@@ -145,8 +145,8 @@ def dashboard(request: Request, study: Here, tab: str = "overview") -> Response:
 class Guard:
     """Adds the security headers to every reply and refuses bodies that are too long or too slow.
 
-    Strangers are refused by the dashboard before any byte of their request is read. HEAD is
-    answered as GET would be.
+    Strangers are refused by the dashboard before any byte of their request is read, as are forms in
+    parts, each of which could name a slow codec. HEAD is answered as GET would be.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -195,14 +195,16 @@ class Guard:
         if _RESEARCHERS in scope["path"]:
             scope = {**scope, "login": login_of(Request(scope))}
             app = app if scope["login"] else problem(401, "log in first, at /login")
+        elif b"multipart" in dict(scope["headers"]).get(b"content-type", b"").lower():
+            app = problem(415, "send a form as application/x-www-form-urlencoded")
         await app(scope, guarded_receive, guarded_send)
 
 
 def _headers(ancestors: str, media: bool) -> list[tuple[bytes, bytes]]:
     """The headers of every reply; `ancestors` are sites that may show it in a frame."""
-    allowed = ancestors or "'none'"
+    allowed = " ".join(ancestors.split()) or "'none'"  # a header must not end in a space
     policy = f"{_MEDIA_MAY if media else _PAGES_MAY}; frame-ancestors {allowed}"
-    frames = {} if ancestors else {"x-frame-options": "DENY"}
+    frames = {"x-frame-options": "DENY"} if allowed == "'none'" else {}
     headers = {**_HEADERS, **frames, "content-security-policy": policy}
     return [(k.encode(), v.encode()) for k, v in headers.items()]
 

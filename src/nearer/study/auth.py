@@ -150,7 +150,7 @@ class Guesses:
         """Seconds to wait before this try may be made; 0.0 and it counts."""
         name = plain_name(name)
         if secrets.compare_digest(known.encode(), self.known_as(name).encode()):
-            return self._near.wait(f"known {name}", 1)
+            return self._near.wait(known, 1)  # no address that a stranger invents is this word
         if self._turns.statistics().tasks_waiting >= _WAITING:
             return 1.0
         # The address first: a stranger who must wait there cannot fill the memory with names.
@@ -161,7 +161,7 @@ class Guesses:
         good = await run_sync(check_password, password, stored, limiter=self._turns)
         if good:
             self._near.forget(address)
-            self._near.forget(f"known {plain_name(name)}")
+            self._near.forget(self.known_as(name))
         return good
 
     async def hash(self, password: str) -> str:

@@ -68,6 +68,7 @@ class Participant:
     excluded: bool = field(init=False, default=False)
     withdrawn: bool = field(init=False, default=False)
     answered: int = field(init=False, default=0)
+    replaced: int = field(init=False, default=0)
     last: Answer | None = field(init=False, default=None)
     #: pages of a questionnaire that were filled in, and whether that screened the person out
     pages: dict[str, bool] = field(init=False, default_factory=dict)
@@ -322,6 +323,7 @@ class Board:
                 self._release(held)  # after a lease ended, the question may have another
             person.answered += 1
         else:  # the earlier one no longer counts; the order of votes stays
+            person.replaced += 1
             self.answers -= self._counts_as_answer(question.votes[lease.id])
             if question.id in person.repeatable:
                 person.repeatable.remove(question.id)

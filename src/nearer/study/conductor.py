@@ -72,8 +72,7 @@ class Conductor:
             loop.close()
 
     def _choice(self, board: Board) -> Job | None:
-        job = questions_due(board, self._taken)
-        return job and {**job, "answers": board.answers}
+        return (job := questions_due(board, self._taken)) and {**job, "answers": board.answers}
 
     def _stock(self, job: Job, reply: dict[str, Any]) -> bool:
         def store(ledger: Ledger) -> int:
@@ -83,8 +82,7 @@ class Conductor:
         return bool(self._store.write(store))
 
     def _drawing(self, board: Board) -> Job | None:
-        due = map_is_due(board, self._mapped)
-        return {"job": "map", "answers": board.answers} if due else None
+        return {"job": "map", "answers": board.answers} if map_is_due(board, self._mapped) else None
 
     def _draw(self, job: Job, reply: dict[str, Any]) -> bool:
         drawn = reply["map"]

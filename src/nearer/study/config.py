@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import difflib
 import re
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from string import Formatter
@@ -97,6 +98,15 @@ def unknown(name: object, known: Iterable[str]) -> str:
     return f"{str(name)[:60]!r} is not known; {hint}"
 
 
+def shown(value: Any) -> str:
+    """A value in a message, if it is short: a few lines of YAML can be a list without end."""
+    try:
+        text = repr(value) if isinstance(value, str) else reprlib.repr(value)
+    except ValueError:  # a number of thousands of digits
+        return ""
+    return f"={text}" if len(text) <= 200 else ""
+
+
 def parse(kind: Any, given: Any, what: str) -> Any:
     """Check values; the error shows name, value, rule and remedy."""
     try:
@@ -110,8 +120,7 @@ def parse(kind: Any, given: Any, what: str) -> Any:
         rule = _RULES[first["type"]].format(**first.get("ctx", {}))
     if not names:
         raise InvalidInput(f"{what}{rule}")
-    shown = repr(first["input"])
-    value = "" if first["type"] == "missing" or len(shown) > 200 else f"={shown}"
+    value = "" if first["type"] == "missing" else shown(first["input"])
     raise InvalidInput(f"{what}{'.'.join(names)}{value}: {rule}")
 
 
@@ -128,6 +137,7 @@ def _markdown() -> MarkdownIt:
     return made
 
 
+@lru_cache(maxsize=64)  # a stranger may ask for the longest text again and again
 def to_html(text: str) -> str:
     """Markdown as HTML that is safe to show."""
     return str(_markdown().render(text))
@@ -142,8 +152,7 @@ def address(url: str) -> SplitResult:
 
 
 def _open_beside(renderer: Any, tokens: Any, i: int, options: Any, env: Any) -> str:
-    tokens[i].attrSet("target", "_blank")
-    tokens[i].attrSet("rel", "noopener noreferrer")
+    tokens[i].attrs.update(target="_blank", rel="noopener noreferrer")
     return str(renderer.renderToken(tokens, i, options, env))
 
 
@@ -368,7 +377,7 @@ class Config(Checked):
     surround: Line = "#ffffff"
     show_names: Switch = False
     questions: AtLeastOne = 50
-    practice: Count = 2
+    practice: Annotated[Count, Field(le=100)] = 2
     quota: Count = 0
     quality: Probability = 0.99
     task: Literal["two", "choose", "rank", "odd"] = "two"
@@ -511,6 +520,6 @@ def part(path: Path, given: Mapping[Any, Any], name: Any) -> dict[Any, Any]:
     """A mapping inside a mapping of a YAML file; empty if there is none."""
     inside = given.get(name) or {}
     if not isinstance(inside, dict):
-        said = f"{name}={inside!r}" if name != "file" else f"holds a {type(inside).__name__}"
+        said = f"holds a {type(inside).__name__}" if name == "file" else f"{name}{shown(inside)}"
         raise InvalidInput(f"{path}: {said}: must be `name: value` lines")
     return inside

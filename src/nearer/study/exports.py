@@ -28,7 +28,7 @@ from nearer.study.worker import as_trials
 
 _HERE = files("nearer.study")
 #: beginnings by which a spreadsheet reads a text as a formula, after any separator
-_RUN = re.compile("(^|;)(\\s*)(?=[=+@＝＋＠－-])")
+_RUN = re.compile('(^|[;|])([\\s"]*)(?=[=+@＝＋＠－-])')
 
 
 def stored_answers(db: sqlite3.Connection) -> pd.DataFrame:

@@ -27,7 +27,7 @@ from nearer.checks import amount
 from nearer.errors import InvalidInput
 from nearer.files import decoded, one_message, open_zip, read_bytes
 from nearer.study.board import OwnQuestion, fact
-from nearer.study.config import Text, parse, part, read_yaml
+from nearer.study.config import Text, parse, part, read_yaml, shown
 from nearer.trials import Trials
 
 _TEXT_COLUMNS = ("text", "label", "name", "item", "target", "word")
@@ -80,11 +80,11 @@ def read_items(source: Path) -> Brought:
     if source.is_dir():
         paths = {p.relative_to(source).as_posix(): p for p in source.rglob("*") if p.is_file()}
         names, notes = _media_among(paths)
-        items = read_files((name, paths[name].read_bytes()) for name in names)
+        items = read_files((name, read_bytes(paths[name])) for name in names)
     elif not source.is_file():
         raise InvalidInput(f"{source}: no such file or folder")
     elif suffix == ".zip":
-        items, notes = read_zip(source.read_bytes(), source.name)
+        items, notes = read_zip(read_bytes(source), source.name)
     elif suffix in (".csv", ".tsv"):
         items = _read_table(source)
     elif suffix == ".txt":
@@ -122,20 +122,21 @@ def _read_table(source: Path) -> list[Item]:
     for _, row in rows:
         label, alt = row.get(of_text, "").strip(), row.get(of_alt, "")
         if of_file:
-            item = _file_beside(source, row[of_file])
+            path = _beside(source, row[of_file])
+            (item,) = read_files([(path.name, read_bytes(path))])
             items.append(replace(item, name=label or item.name, text=label, alt=alt))
         else:
             items.append(Item(label, "text", label, alt))
     return items
 
 
-def _file_beside(source: Path, name: str) -> Item:
-    """A file in the folder of a table, or below it; another one is refused."""
+def _beside(source: Path, name: str) -> Path:
+    """A file or folder in the folder of a file that names it, or below; another one is refused."""
     folder = source.parent.resolve()
     path = (folder / PurePosixPath(name)).resolve()
-    if not path.is_file() or folder not in path.parents:
+    if not path.exists() or folder not in path.parents:
         raise InvalidInput(f"{source}: names {name!r}, which is not a file beside it; put it there")
-    return read_files([(path.name, path.read_bytes())])[0]
+    return path
 
 
 def _table(path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
@@ -155,20 +156,21 @@ def _read_salmon(path: Path) -> Brought:
     settings: dict[str, Any] = {"can_skip": bool(options.get("skip_button", False))}
     for theirs, ours in (("title", "title"), ("instructions", "question"), ("debrief", "debrief")):
         if options.get(theirs):
-            settings[ours] = _plain(str(options[theirs]))
+            settings[ours] = _plain(parse(Text, options[theirs], f"{path}: {theirs} "))
     common = part(path, part(path, stated, "sampling"), "common")
     numbers = {"questions": options.get("max_queries", 50), "n_components": common.get("d")}
     numbers |= {"n_components": stated["d"]} if "d" in stated else {}
     settings |= {name: k for name, k in numbers.items() if isinstance(k, int) and k > 0}
     targets = stated.get("targets")
     if isinstance(targets, str):
-        items = read_items(path.parent / targets)[0]
+        items = read_items(_beside(path, targets))[0]
     elif isinstance(targets, list):
-        items = _check_items([_salmon_target(path, str(target)) for target in targets], path)
+        texts = [parse(Text, target, f"{path}: a target ") for target in targets]
+        items = _check_items([_salmon_target(path, text) for text in texts], path)
     else:
         rule = "must be a list of texts, or the name of a ZIP or folder beside it"
         remedy = "a ZIP given apart from the file goes to --items, and this file to --config"
-        raise InvalidInput(f"{path}: targets={targets!r}: {rule}; {remedy}")
+        raise InvalidInput(f"{path}: targets{shown(targets)}: {rule}; {remedy}")
     read = "targets html d title instructions debrief max_queries skip_button"
     notes = [f"{key}: is not read" for key in sorted(set(stated) - set(read.split()))]
     if {"samplers", "sampling"} & stated.keys():
@@ -178,16 +180,17 @@ def _read_salmon(path: Path) -> Brought:
 
 def _salmon_target(source: Path, target: str) -> Item:
     """A target is a text, or HTML that shows one file."""
-    media = r"\s*<(?:img|video|audio)\b[^>]*?\bsrc=[\"']?([^\"'\s>]+)[^>]*>.*"
-    if shown := re.fullmatch(media, target, re.S):
-        return _file_beside(source, shown[1].replace("/static/targets/", ""))
+    media = r"\s*<(?:img|video|audio)\b[^>]*?\bsrc=[\"']?([^\"'\s>]++)[^>]*+>.*"
+    if found := re.fullmatch(media, target, re.S):
+        path = _beside(source, found[1].replace("/static/targets/", ""))
+        return read_files([(path.name, read_bytes(path))])[0]
     text = _plain(target)
     return Item(text, "text", text)
 
 
 def _plain(markup: str) -> str:
     """HTML as text: tags go, entities are resolved."""
-    return html.unescape(re.sub(r"</?[a-zA-Z][^>]*>", "", markup)).strip()
+    return html.unescape(re.sub(r"</?[a-zA-Z][^>]*+>", "", markup)).strip()
 
 
 def _media_among(names: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -89,15 +89,11 @@ class Simulation:
             heapq.heapify(seats)
             while seats and self.answers < n_answers:
                 self.now, k, seat = heapq.heappop(seats)
-                self._restock(worker)
+                while job := self._store.write(lambda ledger: questions_due(ledger.board)):
+                    if not self._do(actions.pose, **worker.do(job)):
+                        break
                 if next(seat, None) is not None:
                     heapq.heappush(seats, (self.now + self._think(), k, seat))
-
-    def _restock(self, worker: Worker) -> None:
-        """Choose questions as long as some are due, as in a served study."""
-        while job := self._store.write(lambda ledger: questions_due(ledger.board)):
-            if not self._do(actions.pose, **worker.do(job)):
-                return
 
     def _think(self) -> float:
         return float(self._rng.exponential(self._crowd.seconds))

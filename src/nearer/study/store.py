@@ -151,7 +151,7 @@ def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
 
 def back_up(path: Path, copy: Path) -> None:
     """Copy a study while it is being served; the copy is one consistent moment of it."""
-    with closing(connect(path, read_only=True)) as source, _created(Path(copy)) as draft:
+    with reading(path) as source, _created(Path(copy)) as draft:
         with closing(sqlite3.connect(draft)) as target:
             source.backup(target)
             problems = target.execute("PRAGMA integrity_check").fetchone()[0]
@@ -197,13 +197,13 @@ class Store:
         self._version: int | None = None  # of the file from which the board was built
         self._watchers: list[Callable[[Board], None]] = []
         self._ahead = 0.0  # how far the clock was set back
-        self._erased = True  # the log may still hold rows that another process erased
+        self.erased = True  # the log may still hold rows that another process erased
         self._waiting: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
         self._readers = threading.local()
         self._db = connect(self.path)
         newest = "SELECT coalesce(max(issued), 0.0) FROM leases"  # the clock may be set back since
         with one_message(self.path, *_DAMAGED):
-            self._latest: float = self._db.execute(newest).fetchone()[0]
+            self._latest = float(self._db.execute(newest).fetchone()[0])
             self._refresh()
         if not durable:
             self._db.execute("PRAGMA synchronous = OFF")
@@ -231,7 +231,7 @@ class Store:
         """Make all waiting changes, then close the file."""
         self._waiting.put(None)
         self._thread.join()
-        if self._erased:
+        if self.erased:
             self._scrub(_PATIENCE)
         self._db.close()
 
@@ -247,14 +247,14 @@ class Store:
         while running:
             group: list[Waiting] = []
             with contextlib.suppress(queue.Empty):
-                first = self._waiting.get(timeout=AGAIN if self._erased else None)
+                first = self._waiting.get(timeout=AGAIN if self.erased else None)
                 taken = [first, *(self._waiting.get() for _ in range(self._waiting.qsize()))]
                 running = None not in taken
                 # From here on a caller can no longer cancel: the change is made or refused.
                 group = [x for x in taken if x and x[1].set_running_or_notify_cancel()]
             if group:
                 self._commit(group)
-            if self._erased:
+            if self.erased:
                 self._scrub()
 
     def _commit(self, group: list[Waiting]) -> None:
@@ -276,7 +276,7 @@ class Store:
             return
         if self._db.total_changes > before:  # reading alone does not show that the disk works
             self.trouble = None
-        self._erased |= ledger.erased
+        self.erased |= ledger.erased
         self._publish()
         for settle, result in settled:
             settle(result)
@@ -302,7 +302,7 @@ class Store:
         version = self._db.execute("PRAGMA data_version").fetchone()[0]
         if version != self._version:
             self._board, self._version = replay(self._db), version
-            self._erased = True
+            self.erased = True
             self._publish()
 
     def _now(self) -> float:
@@ -322,7 +322,7 @@ class Store:
         """Empty the write-ahead log; later, if others read it for more than `patience` seconds."""
         self._db.execute(f"PRAGMA busy_timeout = {patience * 1000}")
         with contextlib.suppress(sqlite3.Error):
-            self._erased = bool(self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+            self.erased = bool(self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
         self._db.execute(f"PRAGMA busy_timeout = {_PATIENCE * 1000}")
 
 

@@ -33,7 +33,7 @@ from nearer.metrics import triplet_accuracy
 from nearer.questions import Answers, Floats, Objects, Questions, find, pack, weighted
 from nearer.study.board import COUNTED, decode
 from nearer.study.config import Config
-from nearer.study.store import connect, read_config
+from nearer.study.store import connect, read_config, stored_items
 from nearer.trials import Trials
 
 #: purposes whose answers are about the objects; a catch trial's is not
@@ -234,18 +234,16 @@ class Worker:
         """Read one consistent state of the file; the settings, and how many items there are."""
         self._db.execute("BEGIN")
         try:
-            yield read_config(self._db), self._count("items")
+            yield read_config(self._db), len(stored_items(self._db))
         finally:
             self._db.execute("COMMIT")
-
-    def _count(self, table: str) -> int:
-        return int(self._db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
     def _choose(self, person: int | None, n_questions: int) -> dict[str, Any]:
         """The most informative questions, given all answers so far."""
         began = time.perf_counter()
         with self._moment() as (config, n):
-            batch, answers = self._count("batches"), collected(self._db, person=person)
+            (batch,) = self._db.execute("SELECT count(*) FROM batches").fetchone()
+            answers = collected(self._db, person=person)
             asked = asked_facts(self._db, person)
         if person not in self._choosings:
             seed = config.seed + (person or 0)
