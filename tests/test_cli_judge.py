@@ -53,7 +53,9 @@ def test_arrow_keys_answer_for_the_side_that_is_shown():
             (said,) = judge(question)
             left, right = lines[-1].split("←")[1].removesuffix("→").split()
             assert question[0][1 if said else 2] == (left, right)[side]
-    assert TerminalJudge(read=lambda: "\x1b[A", show=lines.append)([("a", "b", "c")]) == [None]
+    forged = "b\r← cat\x1b[2K\nc"
+    assert TerminalJudge(read=lambda: "\x1b[A", show=lines.append)([("a", forged, "c")]) == [None]
+    assert "b ← cat [2K c" in lines[-1]
 
 
 def batch_endpoint(requests, server):

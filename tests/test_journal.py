@@ -295,13 +295,59 @@ def test_a_damaged_journal_is_one_message(tmp_path):
         nearer.run(nearer.rank_objects(0, 24, random_state=0), EXACT, journal=journal)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("UPDATE header SET value = '100000000000' WHERE key = 'n_objects'", "NEARER_MAX_BYTES"),
+        ("UPDATE answers SET question = '[0, 1, 99]'", "an answer is about object 99 of 24"),
+        ("UPDATE answers SET question = '{}'", "cannot be read as a journal"),
+        ("UPDATE answers SET answer = '[]'", "cannot be read as a journal"),
+        ("DROP TABLE calls", "cannot be read as a journal"),
+        ("UPDATE header SET value = '[\"\"]' WHERE key = 'budgets'", "cannot be read as a journal"),
+    ],
+)
+def test_a_journal_that_says_what_cannot_be_is_one_message(tmp_path, change, message):
+    journal, run = tmp_path / "answers.db", {"journal": tmp_path / "answers.db", "random_state": 0}
+    nearer.embed(EXACT, 24, budget=50, progress=False, **run)
+    with sqlite3.connect(journal) as db:
+        db.execute("DELETE FROM objects")
+        db.execute(change)
+    db.close()
+    if "calls" not in change and "budgets" not in change:
+        with pytest.raises(InvalidInput, match=message):
+            nearer.load_journal(journal)
+    else:
+        with pytest.raises(InvalidInput, match=message):
+            nearer.embed(EXACT, 24, budget=60, progress=False, **run)
+
+
+def test_a_journal_with_a_second_name_is_refused(tmp_path):
+    """After a kill the latest answers are in a log beside the first name alone."""
+    journal, other = tmp_path / "answers.db", tmp_path / "other.db"
+    nearer.run(nearer.rank_objects(0, 24, random_state=0), EXACT, journal=journal)
+    other.hardlink_to(journal)
+    for name in (journal, other):
+        with pytest.raises(InvalidInput, match="has a second name, a hard link"):
+            nearer.run(nearer.rank_objects(0, 24, random_state=0), EXACT, journal=name)
+    other.unlink()
+    assert len(nearer.load_journal(journal)) > 0
+
+
 def test_two_runs_do_not_write_one_journal(tmp_path):
+    """Nor does the one that is refused end the locks of the other: its log stays."""
     journal = tmp_path / "answers.db"
+    read = [sys.executable, "-c", "import nearer, sys; nearer.load_journal(sys.argv[1])", journal]
 
     def meddling(questions):
-        nearer.embed(EXACT, 24, random_state=0, journal=journal, progress=False)
+        if (tmp_path / "answers.db-wal").exists():
+            with pytest.raises(InvalidInput, match="another run is writing"):
+                nearer.embed(EXACT, 24, random_state=0, journal=journal, progress=False)
+            subprocess.run(read, check=True)
+            assert (tmp_path / "answers.db-wal").exists()
+            raise KeyboardInterrupt
+        return EXACT(questions)
 
-    with pytest.raises(InvalidInput, match="another run is writing"):
+    with pytest.raises(KeyboardInterrupt):
         nearer.embed(meddling, 24, random_state=0, journal=journal, progress=False)
 
 

@@ -6,6 +6,7 @@ import json
 import zipfile
 
 import numpy as np
+import openpyxl
 import pytest
 from click.testing import CliRunner
 
@@ -129,7 +130,15 @@ def bombs(folder):
         archive.writestr("triplets.npy", bytes(3_000_000))
     with zipfile.ZipFile(folder / "t.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/workbook.xml", bytes(3_000_000))
-    return ["t.csv.gz", "t.npy", "t.npz", "t.xlsx"]
+    book = openpyxl.Workbook()
+    book.active["A1"] = book.active["XFD9999"] = "far away"
+    book.save(folder / "far.xlsx")
+    sink = io.BytesIO()
+    np.lib.format.write_array_header_1_0(sink, header | {"descr": "|S0", "shape": (BIG,)})
+    np.savez(folder / "none.npz", triplets=ROWS)
+    with zipfile.ZipFile(folder / "none.npz", "a") as archive:
+        archive.writestr("labels.npy", sink.getvalue())
+    return ["t.csv.gz", "t.npy", "t.npz", "t.xlsx", "far.xlsx", "none.npz"]
 
 
 def test_small_files_that_ask_for_much_memory_are_refused(tmp_path, monkeypatch):
@@ -151,9 +160,13 @@ def test_parquet_that_claims_much_is_refused(tmp_path, monkeypatch):
     pq.write_table(
         pa.table({"head": column, "near": column, "far": column}), tmp_path / "t.parquet"
     )
+    one = pa.ListArray.from_arrays([0, len(column)], column)
+    pq.write_table(pa.table({"head": one}), tmp_path / "list.parquet")
     monkeypatch.setenv("NEARER_MAX_BYTES", "1000000")
-    with pytest.raises(InvalidInput, match="holds 4,800,000 bytes or more, and 1,000,000 are"):
-        nearer.read_triplets(tmp_path / "t.parquet")
+    for name, size in (("t", "4,800"), ("list", "1,600")):
+        assert (tmp_path / f"{name}.parquet").stat().st_size < 10_000
+        with pytest.raises(InvalidInput, match=f"holds {size},000 bytes or more, and 1,000,000"):
+            nearer.read_triplets(tmp_path / f"{name}.parquet")
 
 
 def test_hdf5_reads_no_other_file_and_asks_for_no_more_than_it_holds(tmp_path):

@@ -110,6 +110,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     file = as_path(path)
     try:
         with file.open("rb") as source:
+            refuse_larger(file, os.fstat(source.fileno()).st_size)  # before it is there in part
             data = _content(file, source)
     except FileNotFoundError:
         raise InvalidInput(f"{file}: there is no such file; check the path") from None
@@ -163,8 +164,8 @@ def read_numpy(
             open_zip(path, data).close()  # refuses too large files
         held = np.load(io.BytesIO(data), allow_pickle=False)
         arrays = {"X": held} if isinstance(held, np.ndarray) else dict(held)
-        if not all(isinstance(array, np.ndarray) for array in arrays.values()):
-            raise ValueError("a member is no array")
+        if not all(isinstance(x, np.ndarray) and x.size <= x.nbytes for x in arrays.values()):
+            raise ValueError("a member is no array, or one of values without bytes")
         return arrays
     except InvalidInput:
         raise

@@ -25,8 +25,8 @@ import numpy as np
 
 from nearer.asking.protocol import as_answers, as_shape
 from nearer.errors import InvalidInput, JournalError
-from nearer.files import as_path, lock_file, one_message
-from nearer.questions import Floats, Objects, Questions, Said, unsure_rows
+from nearer.files import as_path, lock_file, one_message, refuse_larger
+from nearer.questions import Questions, Said, unsure_rows
 from nearer.trials import Trials, Triplets
 
 FORMAT = 1
@@ -71,11 +71,12 @@ class Journal:
         try:
             self._db = _connect(self.path)
             if _tables(self._db):
-                self.header = _header(self.path, self._db)
-                self._length = sum(1 for _ in self.stored())
                 costs = "SELECT coalesce(sum(cost), 0.0), coalesce(sum(tries), 0) FROM calls"
-                self.spent, self.calls = self._db.execute(costs).fetchone()
-                self._db.execute("PRAGMA journal_mode = WAL")
+                with one_message(self.path, *_JOURNAL):
+                    self.header = _header(self.path, self._db)
+                    self._length = sum(1 for _ in self.stored())
+                    self.spent, self.calls = self._db.execute(costs).fetchone()
+                    self._db.execute("PRAGMA journal_mode = WAL")
         except BaseException:
             self.close()
             raise
@@ -100,7 +101,18 @@ class Journal:
         if not self.header:
             things = [str(name) for name in names]
             self.header = {"format": FORMAT, **drawn, **now, "names": things}
-            _create(self.path, self._db, self.header)
+            stored = ((key, json.dumps(x)) for key, x in self.header.items() if key != "names")
+            try:
+                self._db.execute("BEGIN EXCLUSIVE")
+                for statement in (files("nearer.asking") / "journal.sql").read_text().split(";"):
+                    self._db.execute(statement)
+                self._db.executemany("INSERT INTO header VALUES (?, ?)", stored)
+                self._db.executemany("INSERT INTO objects VALUES (?, ?)", enumerate(things))
+                self._db.execute("COMMIT")
+                self._db.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.Error as error:
+                rule = f"no journal can be made there ({error}); nothing was asked"
+                raise JournalError(f"{self.path}: {rule}") from error
         elif differs := [text for name, text in self._differing(now) if name not in FREE]:
             rule = "which changes the questions; budget, limits, workers and progress may change"
             remedy = "repeat the first call, or name another file"
@@ -108,15 +120,16 @@ class Journal:
             raise InvalidInput(f"{self.path}: is {which}, {rule}; {remedy}")
         # The budgets of the run, each larger than the one before; None is no limit.
         budget, before = now.get("budget"), self.header.get("budgets", [])
-        if not before or (before[-1] is not None and (budget is None or budget > before[-1])):
-            self.header["budgets"] = [*before, budget]
-            text = json.dumps(self.header["budgets"])
-            self._db.execute("INSERT OR REPLACE INTO header VALUES ('budgets', ?)", (text,))
+        with one_message(self.path, *_JOURNAL):
+            if not before or (before[-1] is not None and (budget is None or budget > before[-1])):
+                self.header["budgets"] = [*before, budget]
+                text = json.dumps(self.header["budgets"])
+                self._db.execute("INSERT OR REPLACE INTO header VALUES ('budgets', ?)", (text,))
         self._changed = [text for name, text in self._differing(now) if name in FREE]
 
     def stored(self, number: int | None = None) -> Iterator[tuple[int, list[int], Any, Any]]:
         """The row, question, answer and judge of each answer, of one round or of all."""
-        return _stored(self.path, self._db, number)
+        return _stored(self._db, number)
 
     def known(self, number: int, questions: Questions) -> tuple[Questions, Said]:
         """The rows of a round that have answers in the journal, and these answers."""
@@ -134,7 +147,8 @@ class Journal:
         unsure = np.nan if questions.shape[1] == 3 else [np.nan] * (questions.shape[1] - 1)
         values = [unsure if answer is None else answer for _, _, answer, _ in stored]
         shape = as_shape(questions[rows])
-        return rows, as_answers(np.array(values, dtype=np.float64).reshape(shape), questions[rows])
+        with one_message(self.path, *_JOURNAL):
+            return rows, as_answers(np.array(values, float).reshape(shape), questions[rows])
 
     def write(self, number: int, calls: list[Call]) -> None:
         """Store answers of a round; they are on disk when this returns."""
@@ -163,21 +177,6 @@ class Journal:
         return texts
 
 
-def _create(path: Path, db: sqlite3.Connection, header: Mapping[str, Any]) -> None:
-    stored = ((key, json.dumps(value)) for key, value in header.items() if key != "names")
-    try:
-        db.execute("BEGIN EXCLUSIVE")
-        for statement in (files("nearer.asking") / "journal.sql").read_text().split(";"):
-            db.execute(statement)
-        db.executemany("INSERT INTO header VALUES (?, ?)", stored)
-        db.executemany("INSERT INTO objects VALUES (?, ?)", enumerate(header["names"]))
-        db.execute("COMMIT")
-        db.execute("PRAGMA journal_mode = WAL")
-    except sqlite3.Error as error:
-        rule = f"no journal can be made there ({error}); nothing was asked"
-        raise JournalError(f"{path}: {rule}") from error
-
-
 def _lock(path: Path) -> IO[bytes]:
     """Lock a journal, so that no second run pays for the same answers."""
     if path.is_dir():
@@ -192,13 +191,16 @@ def _lock(path: Path) -> IO[bytes]:
         raise JournalError(f"{path}: {rule}") from error
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, *, write: bool = True) -> sqlite3.Connection:
     """Open the SQLite file of a journal; other files are refused."""
     if not path.is_file():
         raise InvalidInput(f"{path}: there is no such journal; check the path")
+    if path.stat().st_nlink > 1:  # SQLite writes a log beside each name
+        rule = "has a second name, a hard link, under which answers could be lost; delete one"
+        raise InvalidInput(f"{path}: {rule}")
     if 0 < path.stat().st_size < 100:  # SQLite would treat so short a file as empty
         raise InvalidInput(f"{path}: is not a journal; name another file")
-    mode = "rw" if os.access(path, os.W_OK) else "ro"
+    mode = "rw" if write and os.access(path, os.W_OK) else "ro"  # a reader must empty no log
     where = f"{path.resolve().as_uri()}?mode={mode}"
     try:
         # Several threads use the connection, one at a time.
@@ -224,24 +226,20 @@ def _tables(db: sqlite3.Connection) -> int:
 
 def _header(path: Path, db: sqlite3.Connection) -> dict[str, Any]:
     """What a journal says about its run."""
-    with one_message(path, *_JOURNAL):
-        stored = db.execute("SELECT key, value FROM header").fetchall() if _tables(db) else []
-        header = {key: json.loads(value) for key, value in stored}
-        if header.get("format") != FORMAT:
-            rule = f"has journal format {header.get('format')}; this version reads {FORMAT}"
-            raise InvalidInput(f"{path}: {rule}")
-        names = db.execute("SELECT name FROM objects ORDER BY id").fetchall()
+    stored = db.execute("SELECT key, value FROM header").fetchall() if _tables(db) else []
+    header = {key: json.loads(value) for key, value in stored}
+    if header.get("format") != FORMAT:
+        rule = f"has journal format {header.get('format')}; this version reads {FORMAT}"
+        raise InvalidInput(f"{path}: {rule}")
+    names = db.execute("SELECT name FROM objects ORDER BY id").fetchall()
     return {**header, "names": [thing for (thing,) in names]}
 
 
-def _stored(
-    path: Path, db: sqlite3.Connection, number: int | None = None
-) -> Iterator[tuple[int, list[int], Any, Any]]:
+def _stored(db: sqlite3.Connection, number: int | None = None) -> Iterator[tuple[Any, ...]]:
     which = "" if number is None else "WHERE round = ? "
     wanted = f"SELECT row, question, answer, said_by FROM answers {which}ORDER BY round, row"
-    with one_message(path, *_JOURNAL):
-        for row, question, answer, by in db.execute(wanted, () if number is None else (number,)):
-            yield row, json.loads(question), json.loads(answer), by and json.loads(by)
+    for row, question, answer, by in db.execute(wanted, () if number is None else (number,)):
+        yield row, json.loads(question), json.loads(answer), by and json.loads(by)
 
 
 def load_journal(path: str | os.PathLike[str]) -> Triplets:
@@ -268,32 +266,28 @@ def load_journal(path: str | os.PathLike[str]) -> Triplets:
     True
     """
     file = as_path(path)
-    with closing(_connect(file)) as db:
+    with closing(_connect(file, write=False)) as db, one_message(file, *_JOURNAL):
         header = _header(file, db)
-        rows, weights, people = _votes(_stored(file, db))
-    names = header["names"]
-    n = len(names) or header.get("n_objects") or int(rows.max(initial=-1)) + 1
-    trials = Trials.from_triplets(
-        rows,
-        names=tuple(names) or tuple(map(str, range(n))),
-        people=[person or "" for person in people] if any(people) else None,
-        weights=None if (weights == 1).all() else weights,
-    )
-    return Triplets.of(trials)
-
-
-def _votes(
-    stored: Iterable[tuple[int, list[int], Any, Any]],
-) -> tuple[Objects, Floats, list[str | None]]:
-    """Triplets, their weights and the judge of each; every vote on a question is one triplet."""
-    votes = [
-        (*sided, person)
-        for _, question, answer, by in stored
-        for person, said in (by.items() if isinstance(by, dict) else [(by, answer)])
-        for sided in _sides(question, said)
-    ]
-    rows, weights, people = zip(*votes, strict=True) if votes else ((), (), ())
-    return np.array(rows, dtype=np.int64).reshape(-1, 3), np.array(weights), list(people)
+        votes = [  # every vote on a question is one triplet
+            (*sided, person)
+            for _, question, answer, by in _stored(db)
+            for person, said in (by.items() if isinstance(by, dict) else [(by, answer)])
+            for sided in _sides(question, said)
+        ]
+        triplets, sure, people = zip(*votes, strict=True) if votes else ((), (), ())
+        rows, weights = np.array(triplets, dtype=np.int64).reshape(-1, 3), np.array(sure)
+        names = header["names"]
+        n = len(names) or header.get("n_objects") or int(rows.max(initial=-1)) + 1
+        refuse_larger(file, 64 * n)  # the names alone take more
+        if rows.max(initial=-1) >= n:
+            raise ValueError(f"an answer is about object {rows.max()} of {n}")
+        trials = Trials.from_triplets(
+            rows,
+            names=tuple(names) or tuple(map(str, range(n))),
+            people=[person or "" for person in people] if any(people) else None,
+            weights=None if (weights == 1).all() else weights,
+        )
+        return Triplets.of(trials)
 
 
 def _sides(question: list[int], said: Any) -> list[tuple[tuple[int, ...], float]]:

@@ -106,7 +106,11 @@ def _read(path: Path, names: str) -> NamedPoints:
     used = [column for name, column in columns.items() if name not in (*texts, apart)]
     if not used and not is_array:
         raise InvalidInput(f"{path}: has no column of numbers")
-    read = _array(path) if is_array else np.stack(used, axis=1)
+    if is_array:
+        arrays = read_numpy(path)
+        if len(arrays) != 1 and "X" not in arrays:
+            raise InvalidInput(f"{path}: holds {', '.join(arrays)}; name the array of points X")
+    read = arrays.get("X", next(iter(arrays.values()))) if is_array else np.stack(used, axis=1)
     try:
         points: Points = as_points(read)
     except InvalidInput as error:
@@ -150,13 +154,6 @@ def _numbers_objects(place: int, name: str, column: NDArray[np.float64]) -> bool
 
 def _is_distinct(column: NDArray[Any]) -> bool:
     return len(set(column.tolist()) - {""}) == len(column)
-
-
-def _array(path: Path) -> NDArray[Any]:
-    arrays = read_numpy(path)
-    if len(arrays) != 1 and "X" not in arrays:
-        raise InvalidInput(f"{path}: holds {', '.join(arrays)}; name the array of points X")
-    return arrays.get("X", next(iter(arrays.values())))
 
 
 def _columns(path: Path) -> dict[str, NDArray[Any]]:

@@ -15,6 +15,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -244,11 +245,11 @@ class ChatJudge:
     def _parts(self, number: str, one: Shown) -> list[str | Path]:
         """The words and pictures that show one question."""
         pictured = _is_picture(one.head)
-        asked = self.question.format(head="this picture" if pictured else _one_line(one.head))
+        asked = self.question.format(head="this picture" if pictured else one_line(one.head))
         parts: list[str | Path] = [f"{number}{asked}\n", *([one.head] if pictured else [])]
         for letter, thing in (("A", one.first), ("B", one.second)):
             picture = [f"{letter}:", thing]
-            parts += picture if _is_picture(thing) else [f"{letter}: {_one_line(thing)}\n"]
+            parts += picture if _is_picture(thing) else [f"{letter}: {one_line(thing)}\n"]
         return parts
 
     async def __call__(self, questions: Sequence[Sequence[Any]]) -> PricedAnswers:
@@ -470,8 +471,9 @@ def _read_letter(line: str, alone: bool) -> str | None:
     return match[1].upper() if match else None
 
 
-def _one_line(thing: Any) -> str:
-    return " ".join(str(thing).split())
+def one_line(thing: Any) -> str:
+    """A text without what could begin another line, or move a terminal's cursor."""
+    return " ".join(checks.UNREADABLE.sub(" ", str(thing)).split())
 
 
 def _graded(logprobs: Any) -> float | None:
@@ -496,13 +498,10 @@ def _is_picture(thing: Any) -> bool:
 
 def check_question(question: str) -> str:
     """The words of a question, which must have a place for the head."""
-    try:
-        if checks.text("question", question).format(head="\0") != question.format(head=""):
+    checks.text("question", question)
+    with suppress(KeyError, IndexError, ValueError):
+        if question.format(head="\0") != question.format(head=""):
             return question
-    except InvalidInput:
-        raise
-    except (KeyError, IndexError, ValueError):
-        pass
     rule = "must hold {head} and no other braces, such as 'Which is more like {head}?'"
     raise InvalidInput(f"question={question!r}: {rule}")
 

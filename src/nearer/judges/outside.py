@@ -16,7 +16,7 @@ from nearer import checks
 from nearer.asking.protocol import OptionOrder
 from nearer.errors import InvalidInput, JudgeError, OracleError
 from nearer.files import as_path, read_bytes
-from nearer.judges.chat import check_question
+from nearer.judges.chat import check_question, one_line
 
 
 class Inbox:
@@ -161,8 +161,8 @@ class TerminalJudge:
 
     def _ask(self, question: Sequence[Any]) -> bool | None:
         shown = self._order.show(question)
-        asked = self._question.format(head=shown.head)
-        self._show(f"{asked}   ← {shown.first}   {shown.second} →")
+        head, first, second = map(one_line, (shown.head, shown.first, shown.second))
+        self._show(f"{self._question.format(head=head)}   ← {first}   {second} →")
         while True:
             key = self._read()
             if key in _LEAVE:

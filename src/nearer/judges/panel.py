@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,10 +133,12 @@ class Panel:
         for i, key in enumerate(keys):
             for name in self._chosen(key):
                 asked.setdefault(name, []).append(i)
-        calls = [
-            self._ask(name, questions[rows] if numbered else [questions[i] for i in rows])
-            for name, rows in asked.items()
-        ]
+        calls: list[Awaitable[Any]] = []
+        for name, rows in asked.items():
+            part = questions[rows] if numbered else [questions[i] for i in rows]
+            judge = self._judges[name]
+            of_thread = None if is_async(judge) else DaemonThreads().submit(judge, part)
+            calls.append(asyncio.wrap_future(of_thread) if of_thread else judge(part))
         replies = await asyncio.gather(*calls)
         ballots: list[dict[str, float | None]] = [{} for _ in keys]
         cost = 0.0
@@ -163,17 +165,9 @@ class Panel:
         start = self._times.get(fact, 0)
         self._times[fact] = start + self._votes
 
-        def lot(name: str) -> bytes:
-            return hashlib.blake2b(f"{self._seed} {fact} {name}".encode()).digest()
-
-        order = sorted(self._judges, key=lot)
+        lots = {name: f"{self._seed} {fact} {name}".encode() for name in self._judges}
+        order = sorted(lots, key=lambda name: hashlib.blake2b(lots[name]).digest())
         return [order[(start + i) % len(order)] for i in range(self._votes)]
-
-    async def _ask(self, name: str, questions: Any) -> Any:
-        judge = self._judges[name]
-        if is_async(judge):
-            return await judge(questions)
-        return await asyncio.wrap_future(DaemonThreads().submit(judge, questions))
 
     def _together(self, ballot: dict[str, float | None]) -> float | bool | None:
         """One answer from several: their mean, weighted by reliability."""

@@ -194,10 +194,13 @@ def _frame(name: str, frame: Any) -> Table:
 
 
 def _excel(name: str, data: bytes) -> Table:
-    """The first sheet of a workbook."""
+    """The first sheet of a workbook; one cell far away would make all before it."""
     with one_message(name, "an Excel workbook", "save it as CSV (UTF-8)"):
         open_zip(name, data).close()
         book = pd.ExcelFile(io.BytesIO(data))
+        book.book.worksheets[0].reset_dimensions()
+        widths = [len(row) for row in book.book.worksheets[0].iter_rows(values_only=True)]
+        refuse_larger(name, 8 * len(widths) * max(widths, default=0))
         frame = pd.read_excel(book, header=None, dtype=object, keep_default_na=False)
     first, *others = map(str, book.sheet_names)
     if others:
@@ -218,8 +221,11 @@ def _parquet(name: str, files: Sequence[Path]) -> Table:
             import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
 
             opened = pq.ParquetFile(io.BytesIO(read_bytes(file)))
-            # Eight bytes a value, since a column of equal values takes hardly any in the file.
-            refuse_larger(file, 8 * opened.metadata.num_rows * opened.metadata.num_columns)
+            meta = opened.metadata
+            groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+            columns = [g.column(j) for g in groups for j in range(meta.num_columns)]
+            # eight bytes a value: a column of one value takes none in the file
+            refuse_larger(file, 8 * sum(column.num_values for column in columns))
             frames.append(opened.read().to_pandas())
         if list(frames[-1].columns) != list(frames[0].columns):
             rule = f"has other columns than {files[0]}; all files of a folder need the same"
