@@ -323,6 +323,7 @@ def test_a_study_that_ends_before_its_answers_are_there_ends_the_simulation(tmp_
         (["--error", "nan"], "nan is no finite number"),
         (["--seconds", "nan"], "nan is no finite number"),
         (["--seconds", "-1"], "-1.0 is not in the range 0<=x"),
+        (["--dim", "50"], "Error: --dim 50: 10 objects span at most 9"),
     ],
 )
 def test_people_who_cannot_be_are_refused(tmp_path, words, option, said):

@@ -347,7 +347,7 @@ def test_only_the_first_sheet_of_a_workbook_is_read_and_that_is_said(tmp_path):
     with pd.ExcelWriter(tmp_path / "two.xlsx") as book:
         for sheet in ("pilot", "main"):
             answers.to_excel(book, sheet_name=sheet, index=False)
-    with pytest.warns(AnswersWarning, match="only the sheet 'pilot' is read; save 'main' as"):
+    with pytest.warns(AnswersWarning, match="only the sheet 'pilot' is read; save 'main' sep"):
         assert len(nearer.read_triplets(tmp_path / "two.xlsx")) == 2
 
 

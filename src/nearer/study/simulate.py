@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from nearer import checks
 from nearer.algorithms.plan import scale_of
 from nearer.asking.oracles import PointOracle, PsychometricOracle
 from nearer.errors import InvalidInput
@@ -149,7 +150,8 @@ def plan(
         names = [row[0] for row in db.execute("SELECT name FROM items ORDER BY id")]
     n, copy = len(names), folder / "simulated.db"
     new_study(copy, [Item(name, "text", name) for name in names], config)
-    X = np.random.default_rng(seed).normal(size=(n, dim)) if positions is None else positions
+    size = n, checks.n_components(dim, n)
+    X = np.random.default_rng(seed).normal(size=size) if positions is None else positions
     if len(X) != n:
         raise InvalidInput(f"positions of {len(X)} items: the study has {n}")
     think = seconds or Pace().seconds(config.as_task)

@@ -204,7 +204,7 @@ def _excel(name: str, data: bytes) -> Table:
         frame = pd.read_excel(book, header=None, dtype=object, keep_default_na=False)
     first, *others = map(str, book.sheet_names)
     if others:
-        rule = f"only the sheet {first!r} is read; save {', '.join(map(repr, others))} as files"
+        rule = f"only the sheet {first!r} is read; save {', '.join(map(repr, others))} separately"
         warnings.warn(f"{name}: {rule}", AnswersWarning, stacklevel=2)
     frame.index += 1
     frame = frame[(frame.map(text_of) != "").any(axis=1)]
