@@ -150,7 +150,7 @@ class Guesses:
         """Seconds to wait before this try may be made; 0.0 and it counts."""
         name = plain_name(name)
         if secrets.compare_digest(known.encode(), self.known_as(name).encode()):
-            return self._near.wait(known, 1)  # no address that a stranger invents is this word
+            return self._near.wait(known, 1)  # no stranger can guess this key
         if self._turns.statistics().tasks_waiting >= _WAITING:
             return 1.0
         # The address first: a stranger who must wait there cannot fill the memory with names.

@@ -131,7 +131,7 @@ def _read_table(source: Path) -> list[Item]:
 
 
 def _beside(source: Path, name: str) -> Path:
-    """A file or folder in the folder of a file that names it, or below; another one is refused."""
+    """A file or folder beside the file that names it, or below; others are refused."""
     folder = source.parent.resolve()
     path = (folder / PurePosixPath(name)).resolve()
     if not path.exists() or folder not in path.parents:
