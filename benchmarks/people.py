@@ -9,8 +9,11 @@ accuracy for 1,000 further people, how far the expected τ is from the true one,
 the share that came true, of further people and of these, and how much wider draws are with people.
 
 *groups*: `nearer.compare` of two groups; three of 20 objects moved by one standard deviation, or
-none of 24. *pilots*: ten people with own maps and 800 answers; `nearer.algorithms.plan.plan_pilot`
-beside what 3,000 answers of 10 or 30 further people then gave. *checks*: files of 4,800 answers, an
+none of 24. *stops*: people with own maps answer, a quarter more each time, until the expected τ is
+.85, or there are 6,000 answers. *pilots*: what `nearer.algorithms.plan.plan_pilot` forecasts from
+answers of six to thirty people, who differ in maps, sensitivities, weights of axes, lapses and
+numbers of answers as `PILOTS` says, beside what 3,000 answers of 10 or 30 further people then gave
+(of *alone*: of nobody in particular). *checks*: files of 4,800 answers, an
 eighth wrong: how often the model check of reports says that no Euclidean map fits. *sets*: recorded
 people, a fifth of the answers left out: accuracy, log loss and calibration of one map, of people
 with sensitivities alone, and with weights as held-out answers ask for, triplet by triplet.
@@ -23,7 +26,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -57,17 +59,18 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     yield from grid("crowd", crowd, kind=("five", "unequal"), m=(3000,), seed=runs)
     yield from grid("groups", groups, people=(20,), m=(1200, 2400), moved=(3,), seed=runs)
     yield from grid("groups", groups, people=(10,), m=(800, 2400), moved=(0,), seed=runs)
-    yield from grid("pilots", pilots, seed=runs)
+    yield from grid("stops", stops, people=(10, 30), seed=runs)
+    yield from grid("pilots", pilots, kind=tuple(PILOTS), seed=runs)
     yield from grid("checks", checks, kind=tuple(KINDS), seed=runs)
     yield from grid("sets", recorded, name=tuple(SETS), seed=range(min(len(runs), 3)))
 
 
-def said(maps: Any, who: Any, rng: np.random.Generator) -> Any:
+def said(maps: Any, who: Any, rng: np.random.Generator, lapse: float = 0.0) -> Any:
     """Answers of people to random questions, each from an own map."""
     questions = random_questions(maps.shape[1], len(who), rng)
     head, a, b = (maps[who, column] for column in questions.T)
     margins = np.linalg.norm(head - b, axis=1) - np.linalg.norm(head - a, axis=1)
-    return answered(questions, rng.random(len(who)) < expit(margins))
+    return answered(questions, rng.random(len(who)) < lapse + (1 - 2 * lapse) * expit(margins))
 
 
 def crowd(kind: str, m: int, seed: int) -> dict[str, Any]:
@@ -114,20 +117,56 @@ def more_sure(p: Any) -> float:
     return float(np.maximum(p, 1 - p).mean() - (p > 0.5).mean())
 
 
-def pilots(seed: int) -> dict[str, Any]:
-    rng, n = np.random.default_rng(seed), 24
-    X, maps = own_maps(n, 250, rng)
+def stops(people: int, seed: int) -> dict[str, Any]:
+    rng, n, m = np.random.default_rng(seed), 24, 400
+    X, maps = own_maps(n, people, rng)
+    who = np.arange(6000) % people
+    rows = said(maps, who, rng)
     known: dict[str, Any] = {"n_components": 2, "n_objects": n, "random_state": seed}
-    who = np.arange(800) % 10
-    pilot = nearer.fit(said(maps, who, rng), people=who, **known)
-    sizes = [10, 30]
+    while True:
+        e = nearer.fit(rows[:m], people=who[:m], **known)
+        expected = e.details["expected_tau"]
+        if expected >= 0.85 or m == len(who):
+            break
+        m = min(m + m // 4, len(who))
+    true = mean_kendall_tau(X, e.positions)
+    return {"stopped": expected >= 0.85, "expected": expected, "true": true, "answers": m}
+
+
+# objects, people, answers; standard deviations of an object in the unit of the map's, and of the
+# logarithms of sensitivities, of axes and of numbers of answers; lapse rate
+PILOTS: dict[str, Any] = {
+    "own maps": (24, 10, 800, 0.5, 0.0, 0.0, 0.0, 0.0),
+    "one map": (24, 10, 800, 0.0, 0.0, 0.0, 0.0, 0.0),
+    "more answers": (24, 10, 2400, 0.5, 0.0, 0.0, 0.0, 0.0),
+    "few people": (16, 6, 400, 0.5, 0.3, 0.0, 0.0, 0.0),
+    "many people": (30, 30, 3000, 0.6, 0.4, 0.0, 0.5, 0.03),
+    "sensitivities": (24, 12, 900, 0.35, 0.5, 0.0, 0.0, 0.04),
+    "weights": (20, 15, 1500, 0.2, 0.2, 0.5, 0.0, 0.02),
+    "unequal": (24, 10, 1200, 0.4, 0.3, 0.0, 1.0, 0.02),
+    "alone": (24, 1, 800, 0.0, 0.0, 0.0, 0.0, 0.05),
+}
+
+
+def pilots(kind: str, seed: int) -> dict[str, Any]:
+    n, people, m, jitter, sensitive, weigh, unequal, lapse = PILOTS[kind]
+    rng, total = np.random.default_rng(seed), people + 1030
+    X, maps = own_maps(n, total, rng, jitter)
+    maps *= np.exp(sensitive * rng.normal(size=(total, 1, 1)))
+    maps *= np.exp(weigh * rng.normal(size=(total, 1, 2)))
+    share = np.exp(unequal * rng.normal(size=people))
+    who = rng.choice(people, m, p=share / share.sum()) if unequal else np.arange(m) % people
+    alone = people == 1
+    known: dict[str, Any] = {"n_components": 2, "n_objects": n, "random_state": seed}
+    pilot = nearer.fit(said(maps, who, rng, lapse), people=None if alone else who, **known)
+    sizes = [1] if alone else [10, 30]
     plan = plan_pilot(pilot, n_people=sizes, most=3000, random_state=rng)
+    tests = said(maps, people + 30 + np.arange(20_000) % 1000, rng, lapse)
     found: dict[str, Any] = {}
     for count, accuracy, tau in zip(sizes, plan.accuracy[:, -1], plan.tau[:, -1], strict=True):
         who = np.arange(3000) % count
-        e = nearer.fit(said(maps, 10 + who, rng), people=who, **known)
-        right = e.predict(said(maps, 50 + np.arange(8000) % 200, rng)).mean()
-        true = mean_kendall_tau(X, e.positions)
+        e = nearer.fit(said(maps, people + who, rng, lapse), people=None if alone else who, **known)
+        right, true = e.predict(tests).mean(), mean_kendall_tau(X, e.positions)
         for name, limits, value in (("accuracy", accuracy, right), ("tau", tau, true)):
             found[f"{count} {name} held"] = bool(limits[0] <= value <= limits[2])
             found[f"{count} {name} bias"] = float(limits[1] - value)
@@ -227,6 +266,12 @@ def _mean(rows: Rows, key: str) -> str:
     return f"{np.mean(values):.3f} ± {np.std(values) / np.sqrt(len(values)):.3f}"
 
 
+def _of_pilots(rows: Rows, key: str) -> str:
+    """The mean over pilots of what both numbers of people give, which depends."""
+    both = [[v for k, v in row.items() if str(k).endswith(key)] for row in rows]
+    return _mean([{key: np.mean(values)} for values in both], key)
+
+
 def _pictures(folder: Path) -> None:
     """What shape and colour count for each of 20 people, and two groups that differ."""
     trials = nearer.read_trials(DATA / "people_shapecolor16.csv")
@@ -265,14 +310,25 @@ def page(rows: Rows, folder: Path) -> str:
         lines.append([people, f"{m:,}", moved, *shown, len(some)])
     head = ["people a group", "answers a group", "moved", "p ≤ .05", "named", "any wrongly", "runs"]
     text += "\n\n" + table(head, lines)
-    if some := pick(rows, "pilots"):
-        lines = []
-        for count, name in product((10, 30), ("accuracy", "tau")):
-            keys = ("held", "bias", "width")
-            shown = [_mean(some, f"{count} {name} {key}") for key in keys]
-            lines.append([count, name, *shown, len(some)])
-        head = ["people", "forecast", "80 % interval holds", "forecast − true", "width", "pilots"]
-        text += "\n\n" + table(head, lines)
+    lines = []
+    for people in distinct(pick(rows, "stops"), "people"):
+        some = pick(rows, "stops", people=people)
+        ends = [[row for row in some if row["stopped"] == stopped] for stopped in (True, False)]
+        for stopped, these in zip(("at .85", "at 6,000 answers"), ends, strict=True):
+            if these:
+                shown = [_mean(these, key) for key in ("answers", "expected", "true")]
+                bias = _mean([{"bias": row["expected"] - row["true"]} for row in these], "bias")
+                lines.append([people, stopped, *shown, bias, len(these)])
+    head = ["people", "stopped", "answers", "expected τ", "true τ", "expected − true", "runs"]
+    text += "\n\n" + table(head, lines)
+    lines = []
+    for kind in (*distinct(pick(rows, "pilots"), "kind"), None):
+        some = pick(rows, "pilots", **({} if kind is None else {"kind": kind}))
+        for name in ("accuracy", "tau") if some else ():
+            shown = [_of_pilots(some, f"{name} {key}") for key in ("held", "bias", "width")]
+            lines.append([kind or "all", name, *shown, len(some)])
+    head = ["pilot", "forecast", "80 % interval holds", "forecast − true", "width", "pilots"]
+    text += "\n\n" + table(head, lines)
     lines = []
     for kind in distinct(pick(rows, "checks"), "kind"):
         some = pick(rows, "checks", kind=kind)

@@ -154,23 +154,6 @@ def test_more_must_be_there_than_is_shown():
         nearer.adaptive(8, budget=10, task="2 of 8")
 
 
-def test_a_pace_is_found_again_from_times():
-    rng, want = np.random.default_rng(0), nearer.Pace(2.0, 1.5, 0.25)
-    parts = []
-    for task in ("1 of 2", "2 of 8", "4 of 12"):
-        t = Task.parse(task)
-        rows = np.array([rng.choice(20, t.shown + 1, replace=False) for _ in range(30)])
-        chosen = [row[1 : 1 + t.choose] for row in rows]
-        seconds = np.full(30, want.seconds(t))
-        parts.append(nearer.Trials.near(rows[:, 0], rows[:, 1:], chosen, seconds=seconds))
-    found = nearer.Pace.fit(nearer.Trials.joined(parts))
-    assert found.seconds("3 of 9") == pytest.approx(want.seconds("3 of 9"))
-    with pytest.raises(InvalidInput, match="alike"):
-        nearer.Pace.fit(parts[0])
-    with pytest.raises(InvalidInput, match="seconds"):
-        nearer.Pace.fit(nearer.Trials.from_triplets([[0, 1, 2]]))
-
-
 def test_screens_end_when_they_are_expected_to_be_good_enough():
     X = np.random.default_rng(3).normal(size=(15, 1))
     asked = []

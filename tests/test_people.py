@@ -9,7 +9,6 @@ from scipy.special import expit
 
 import nearer
 from nearer.asking.oracles import CrowdOracle, Person
-from nearer.fitting.people import effective_people
 from nearer.metrics import share_interval_over_people
 from nearer.questions import answered, random_questions, share_interval
 
@@ -248,16 +247,31 @@ def test_few_answers_leave_a_person_less_sure():
     assert (away[0] < away[1]).all()
 
 
-def test_a_person_with_most_answers_counts_for_one():
-    assert effective_people(np.full(10, 300)) == pytest.approx(10)
-    assert effective_people([3000, 10, 10, 10, 10]) == 4
-
-
-def test_what_people_add_counts_twice():
+def test_each_person_is_a_unit_of_the_interval_for_further_people():
     as_one = share_interval_over_people(np.full(5, 80), np.full(5, 100))
     assert as_one[1] == pytest.approx(share_interval(0.8, 500 * (1.96 / 2.776) ** 2), abs=1e-3)
-    _, (low, high) = share_interval_over_people([95, 70, 80, 90, 65], np.full(5, 100))
-    assert high - low > 3.7 * (as_one[1][1] - as_one[1][0])
+    shares = np.array([0.95, 0.7, 0.8, 0.9, 0.65])
+    mean, limits = share_interval_over_people(1000 * shares, np.full(5, 1000))
+    assert mean == pytest.approx(0.8)
+    n = 0.8 * 0.2 / (2 * shares.var(ddof=1) / 5) * (1.96 / 2.776) ** 2  # what people add, twice
+    assert limits == pytest.approx(share_interval(0.8, n), abs=0.01)
+    # however many answers one of five people gave, they are those of one
+    asked = np.array([1e6, 1000, 1000, 1000, 1000])
+    mean, uneven = share_interval_over_people(shares * asked, asked)
+    assert mean == pytest.approx(0.8, abs=0.01)
+    assert uneven == pytest.approx(limits, abs=0.01)
+
+
+@pytest.mark.slow
+def test_intervals_for_further_people_hold_with_unequal_numbers_of_answers():
+    rng = np.random.default_rng(0)
+    held = []
+    for _ in range(2000):
+        asked = np.ceil(300 * np.exp(1.2 * rng.normal(size=10)))
+        own = np.clip(0.8 + 0.05 * rng.normal(size=10), 0, 1)
+        _, (low, high) = share_interval_over_people(rng.binomial(asked.astype(int), own), asked)
+        held.append(low <= 0.8 <= high)
+    assert np.mean(held) > 0.94  # .92 if answers were the units
 
 
 def test_the_weights_of_people_are_drawn():
@@ -283,6 +297,24 @@ def test_a_study_is_planned_from_a_pilot():
     between = needed(float(tau[1:3].mean()), plan.n_answers, tau)
     assert plan.n_answers[1] < between < plan.n_answers[2]
     assert needed(0.9999, plan.n_answers, tau) is None
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.5])
+def test_populations_have_maps_as_far_apart_as_those_of_the_people_asked(jitter):
+    from nearer.fitting.draws import draw_populations
+    from nearer.fitting.likelihood import as_answers
+    from nearer.fitting.people import Crowd
+
+    X, rows, who, *_ = crowd(1, 2000, jitter=jitter)
+    fit = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
+    posterior = fit.details["posterior"]
+    parts = (rows, who, as_answers(rows, 24), np.ones(len(rows)), None, np.ones(10))
+    drawn = draw_populations(
+        posterior, Crowd(*parts, posterior.noise), 100, np.random.default_rng(0)
+    )
+    apart, width = np.array([(noise.apart * noise.prior, X.std()) for X, noise in drawn]).T
+    assert np.mean(apart) == pytest.approx(4 * jitter, abs=0.5)
+    assert abs(np.mean(width) - X.std()) < 3 * np.std(width)
 
 
 def test_choices_are_right_as_a_whole_and_chance_is_that_of_the_task():

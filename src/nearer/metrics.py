@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 from scipy.special import stdtrit
 
 from nearer import checks
@@ -160,11 +161,11 @@ def share_interval_over_people(
 ) -> tuple[float, tuple[float, float]]:
     """A share, and its 95 % interval for further people, from what each person got right.
 
-    The interval is that of the number of independent answers with the same variance. The part of
-    the variance that people add (robust to clusters, Liang and Zeger 1986) counts twice: each
-    person is predicted from the others, so the similarity of two people affects both (Bates, Hastie
-    and Tibshirani 2024). It is estimated from few people, so the interval is widened by Student's
-    t.
+    The share is a mean over people. Each counts by the inverse of the variance between people,
+    estimated as by Paule and Mandel (1982), plus that of the person's answers. The interval is that
+    of the number of independent answers with the same variance, widened by Student's t. The
+    variance between people counts twice in it: each person is predicted from the others, so the
+    similarity of two people affects both (Bates, Hastie and Tibshirani 2024).
 
     Examples
     --------
@@ -174,15 +175,22 @@ def share_interval_over_people(
     """
     right = checks.array("right", right, (np.size(asked),), "one for each of the people")
     asked = checks.array("asked", asked, (len(right),), "one for each of the people")
-    if (right < 0).any() or (right > asked).any() or not asked.any():
-        raise InvalidInput("right must be from 0 to asked, and some asked above 0")
+    if (right < 0).any() or (right > asked).any() or np.count_nonzero(asked) < 2:
+        raise InvalidInput("right must be from 0 to asked, and asked above 0 for two people")
     right, asked = right[asked > 0], asked[asked > 0]
-    share, people = float(right.sum() / asked.sum()), len(asked)
-    away = np.sum((right - share * asked) ** 2) / asked.sum() ** 2 * people / (people - 1)
-    alone = share * (1 - share) / asked.sum()
+    each, alone, people = right / asked, 1 / asked, len(asked)
+
+    def excess(between: float) -> float:  # variances in units of that of one answer
+        weights = 1 / (between + alone)
+        share = np.average(each, weights=weights)
+        return float(weights @ (each - share) ** 2 - share * (1 - share) * (people - 1))
+
+    between = float(brentq(excess, 0.0, people)) if excess(0.0) > 0 else 0.0
+    weights = 1 / (between + alone)
+    weights /= weights.sum()
+    share, variance = float(weights @ each), float(np.square(weights) @ (alone + 2 * between))
     wider = (float(stdtrit(people - 1, 0.975)) / 1.959964) ** 2
-    excess = max(0.0, away / alone - 1) if alone > 0 else 0.0
-    return share, share_interval(share, float(asked.sum()) / max(wider, 1 + 2 * wider * excess))
+    return share, share_interval(share, 1 / (wider * variance))
 
 
 @dataclass(frozen=True)

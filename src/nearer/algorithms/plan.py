@@ -8,14 +8,14 @@ are about the same objects, so that their differences are known better than thei
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.optimize import brentq
-from scipy.special import expit, logit, ndtri, stdtrit
+from scipy.special import expit, stdtrit
 
 from nearer import checks
 from nearer.algorithms.adaptive import TOGETHER, adaptive
@@ -24,14 +24,15 @@ from nearer.asking.oracles import PsychometricOracle
 from nearer.asking.run import run
 from nearer.embedding import Embedding
 from nearer.errors import InvalidInput
-from nearer.fitting.likelihood import as_answers
-from nearer.fitting.people import Pace, effective_people
-from nearer.fitting.posterior import QUESTIONS, fit_posterior
+from nearer.fitting.draws import draw_populations
+from nearer.fitting.likelihood import Answers, Noise, as_answers
+from nearer.fitting.people import Crowd, Pace
+from nearer.fitting.posterior import QUESTIONS, Posterior, fit_posterior
 from nearer.fitting.solver import margins
 from nearer.metrics import mean_kendall_tau
 from nearer.parallel import parallel_map
-from nearer.questions import Floats, Objects, Questions, answered, random_questions
-from nearer.trials import Task
+from nearer.questions import Floats, Objects, answered, random_questions
+from nearer.trials import Task, Trials
 
 TASKS_TRIED = ("1 of 2", "odd-one-out", "1 of 4", "2 of 8", "4 of 12", "4 of 16")
 _FURTHER = 50  # people whose answers are predicted
@@ -150,91 +151,66 @@ def plan_pilot(
     most = checks.whole("most", 8 * pilot.n_comparisons if most is None else most, least=100)
     sizes = np.unique(np.geomspace(most / 32, most, 5).astype(np.int64))
     rng = checks.generator(random_state)
-    maps = pilot.draws(n_repeats, rng)
-    given = [
-        (pilot, X, people, sizes, one) for X, one in zip(maps, rng.spawn(n_repeats), strict=True)
-    ]
-    runs = np.array(parallel_map(_like_pilot, given))
+    # every tenth, since neighbours in the chain are alike
+    drawn = list(draw_populations(posterior, _answers_of(pilot), 10 * n_repeats, rng))[9::10]
+    given = [(pilot, *each, people, sizes, rng.spawn(1)[0]) for each in drawn]
+    runs = parallel_map(_like_pilot, given)
     limits = np.quantile(runs, [0.1, 0.5, 0.9], axis=0, method="weibull")  # one more run is inside
-    limits = np.moveaxis(limits, 0, -1)
-    return PilotPlan(people, sizes, limits[0], limits[1])
+    return PilotPlan(people, sizes, *np.moveaxis(limits, 0, -1))
+
+
+def _answers_of(pilot: Embedding) -> Answers | Crowd:
+    """The answers of a pilot; those of a crowd if something can be said of others."""
+    people: Any = pilot.people
+    known: Any = pilot.details
+    several = people is not None and known.get("between_people") is not None
+    rows, weights, who = map(known.get, ("trials", "weights", "answered_by"))
+    if rows is None:  # comparisons; by the t curve they have no lapses, unless they are trials
+        tail = known["posterior"].noise.tail
+        rows = Trials.from_triplets(pilot.triplets) if tail else pilot.triplets
+    elif several:  # a trial that is decided has triplets
+        whole, first = np.unique(rows.triplets()[1], return_index=True)
+        rows, weights, who = rows[whole], weights[whole], who[first]
+    if several:
+        rows, weights, who = (each[who >= 0] for each in (rows, weights, who))
+    answers: Answers = as_answers(rows, len(pilot.positions), weights)
+    if not several:
+        return answers
+    axes = np.ones((len(people), 1)) if pilot.weights is None else np.sqrt(pilot.weights)
+    factors = people["sensitivity"].to_numpy()[:, None] * axes
+    return Crowd(rows, who, answers, weights, None, factors, known["posterior"].noise)
 
 
 def _like_pilot(
-    pilot: Embedding, X: Floats, people: Objects, sizes: Objects, rng: np.random.Generator
+    pilot: Embedding, X: Floats, noise: Noise, people: Objects, sizes: Objects, rng: Generator
 ) -> Floats:
-    """Accuracy and τ of one simulated study, for each number of people and of answers."""
-    (n, d), posterior = X.shape, pilot.details["posterior"]
-    noise = replace(posterior.noise, bias=False)
+    """Accuracy and τ of one simulated study, for each number of people and of answers.
+
+    Each person has a map around the common one, and the sensitivity and weights of one of the
+    pilot's people, who are drawn with replacement first, since they are themselves a sample.
+    """
+    (n, d), known = X.shape, replace(pilot.details["posterior"].noise, bias=False)
     found = np.empty((2, len(people), len(sizes)))
     for i, count in enumerate(people.tolist()):
-        answer = _people_like(pilot, X, count + _FURTHER, rng)
-        questions = random_questions(n, int(sizes[-1]), rng)
-        rows = answer(np.arange(len(questions)) % count, questions)
-        test = answer(count + np.arange(QUESTIONS) % _FURTHER, random_questions(n, QUESTIONS, rng))
+        maps = np.tile(X, (count + _FURTHER, 1, 1))
+        if noise.apart and pilot.people is not None:
+            maps += noise.apart * noise.prior * rng.normal(size=maps.shape)
+            who = rng.integers(len(pilot.people), size=len(pilot.people))
+            who = rng.choice(who, len(maps))
+            sensitivity, error = pilot.people[["sensitivity", "error"]].to_numpy()[who].T
+            sensitivity = np.maximum(sensitivity + error * rng.normal(size=len(maps)), 0.0)
+            axes = 1.0 if pilot.weights is None else np.sqrt(pilot.weights[who, None])
+            maps *= sensitivity[:, None, None] * axes
+        crowd = Posterior(maps.reshape(-1, d), np.zeros((maps[..., 0].size, d, d)), noise)
+        who = np.append(np.arange(sizes[-1]) % count, count + np.arange(QUESTIONS) % _FURTHER)
+        questions = random_questions(n, len(who), rng)
+        clear = expit(crowd.margins(who[:, None] * n + questions)[0])
+        near = rng.random(len(who)) < noise.lapse + (1 - 2 * noise.lapse) * clear
+        rows, test = np.split(answered(questions, near), [sizes[-1]])
         for j, size in enumerate(sizes.tolist()):
-            some = as_answers(rows[:size], n)
-            fit = fit_posterior(some, d, noise, start=pilot.positions)
-            right = fit.margins(test)[0] > 0
-            found[:, i, j] = right.mean(), mean_kendall_tau(X, fit.positions)
+            fit = fit_posterior(as_answers(rows[:size], n), d, known, rng=rng)
+            found[:, i, j] = (fit.margins(test)[0] > 0).mean(), mean_kendall_tau(X, fit.positions)
     return found
-
-
-def _people_like(
-    pilot: Embedding, X: Floats, count: int, rng: np.random.Generator
-) -> Callable[[Objects, Questions], Objects]:
-    """How people answer who are like those of a pilot, each from an own copy of the map.
-
-    Axes, sensitivity and lapses are those of a person drawn by lot; objects lie elsewhere by as
-    much as explains how the map moves with the people. The fit took that for noise, so the curves
-    are as sharp as lets people agree with the common map as often as it says.
-    """
-    posterior = pilot.details["posterior"]
-    maps, sensitivity = np.tile(X, (count, 1, 1)), np.ones(count)
-    lapse = np.full(count, posterior.curve.lapse)
-    if pilot.people is not None and np.isfinite(pilot.people["sensitivity"]).all():
-        who = rng.integers(len(pilot.people), size=count)
-        sensitivity, lapse = pilot.people[["sensitivity", "lapse"]].to_numpy()[who].T
-        if pilot.weights is not None:
-            maps *= pilot.weights[who, None] ** 0.5
-        between = pilot.details.get("between_people")
-        if between is not None:  # their sum is the variance of a mean of so many people
-            alike = effective_people(pilot.people["n_trials"])
-            variance = np.square(between).sum(axis=0).mean() * (alike - 3)
-            freedom = alike - 1
-            variance *= freedom / rng.chisquare(freedom)
-            maps += np.sqrt(variance) * rng.normal(size=maps.shape)
-
-    def near(who: Objects, questions: Questions, sharpness: float) -> Floats:
-        head, a, b = (maps[who, column] for column in questions.T)
-        margins = np.linalg.norm(head - b, axis=1) - np.linalg.norm(head - a, axis=1)
-        right = expit(sharpness * sensitivity[who] * margins)
-        return np.asarray(lapse[who] + (1 - 2 * lapse[who]) * right)
-
-    questions, asked = random_questions(len(X), QUESTIONS, rng), np.arange(QUESTIONS) % count
-    # A draw was shrunk onto the positions; by itself it is wider than they are, by its variance.
-    wide = np.square(posterior.positions).sum() + np.einsum("nii->", posterior.covariances)
-    Y = X * np.sqrt(wide / np.square(X).sum())
-    common = replace(posterior, positions=Y, covariances=np.zeros_like(posterior.covariances))
-    p = common.probability(questions)
-    assert pilot.held_out is not None
-    held = pilot.held_out.new_people or pilot.held_out  # the agreement is as sure as this is
-    low, high = np.clip([held.low, held.high], 1e-3, 1 - 1e-3)
-    doubt = (logit(high) - logit(low)) / (2 * ndtri(0.975)) * rng.normal()
-    agreement = expit(logit(np.maximum(p, 1 - p).mean()) + doubt)
-
-    def excess(log_sharpness: float) -> float:
-        said = near(asked, questions, float(np.exp(log_sharpness)))
-        return float(np.where(p > 0.5, said, 1 - said).mean() - agreement)
-
-    low, high = (np.log(posterior.curve.sharpness / X.std()) + by for by in (-7.0, 7.0))
-    best = brentq(excess, low, high) if excess(low) < 0 < excess(high) else high
-    sharpness = float(np.exp(best))
-
-    def answer(who: Objects, questions: Questions) -> Objects:
-        return answered(questions, rng.random(len(who)) < near(who, questions, sharpness))
-
-    return answer
 
 
 @dataclass(frozen=True)

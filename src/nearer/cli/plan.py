@@ -138,7 +138,7 @@ def _from_pilot(
         figures[name] = values.round(4).tolist()
         limits = values.reshape(-1, 3).tolist()
         columns[head] = [f"{middle:.3f} ({low:.3f} to {high:.3f})" for low, middle, high in limits]
-    lines = ["in brackets: 80 % intervals, which held in about 70 % of simulated pilots"]
+    lines = ["in brackets: 80 % intervals, which held in about 80 % of simulated pilots"]
     reached = {
         n: {str(t): needed(t, plan.n_answers, plan.tau[i, :, 1]) for t in targets}
         for i, n in enumerate(figures["n_people"])

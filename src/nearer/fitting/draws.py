@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.fitting.initial import EXACT_PRIOR, NEARLY
 from nearer.fitting.likelihood import MOST_LAPSE, Answers, Noise, as_answers
+from nearer.fitting.people import Crowd
 from nearer.fitting.posterior import WEAK_PRIOR, Posterior
 from nearer.fitting.solver import violated
 from nearer.metrics import procrustes
@@ -30,6 +31,7 @@ from nearer.trials import Trials
 _DISCARDED, _BETWEEN = 200, 3  # moves of the chain before the first draw, and between two
 _MOST_STEPS = 40  # of a move
 _ACCEPTED = 0.8  # share of moves to accept (Beskos et al. 2013), of the noise, too
+_FARTHEST = 2.0  # of own maps from the common one; with more, people have nothing in common
 
 
 def draw_positions(
@@ -84,23 +86,33 @@ def draw_positions(
 
 def draw_maps(fit: Posterior, answers: Answers, k: int, rng: np.random.Generator) -> Floats:
     """Draw k maps around a fit, ``(k, n, d)``, in any orientation and scale."""
-    chain, half = _Chain(fit, answers, rng), _DISCARDED // 2
+    return np.array([X for X, _ in draw_populations(fit, answers, k, rng)])
+
+
+def draw_populations(
+    fit: Posterior, answers: Answers | Crowd, k: int, rng: np.random.Generator
+) -> Iterator[tuple[Floats, Noise]]:
+    """Draw k common maps, each with the noise of answers; a crowd has own maps `apart` from it."""
+    n, half = len(fit.positions), _DISCARDED // 2
+    if isinstance(answers, Crowd):
+        noise = replace(fit.noise, bias=False, apart=0.3)
+        off = noise.prior * rng.standard_normal((len(answers.thing), fit.positions.shape[1]))
+        fit = replace(fit, positions=np.concatenate([fit.positions, off]), noise=noise)
+    chain = _Chain(fit, answers, rng)
     for move in range(_DISCARDED):
         if move < half:
             chain.measure()
         chain.move(learning=1 / np.sqrt(1 + move % half))
-    draws = np.empty((k, *fit.positions.shape))
-    for draw in draws:
+    for _ in range(k):
         for _ in range(_BETWEEN):
             chain.move()
-        draw[:] = chain.X
-    return draws
+        yield chain.X[:n], chain.noise
 
 
 class _Chain:
     """Where the chain is, and how large its steps are."""
 
-    def __init__(self, fit: Posterior, answers: Answers, rng: np.random.Generator) -> None:
+    def __init__(self, fit: Posterior, answers: Answers | Crowd, rng: np.random.Generator) -> None:
         # At the largest width answers have no errors; at the largest tail they are nearly logistic.
         self._tails = 1 / WEAK_PRIOR, WEAK_PRIOR
         self._priors = 1 / WEAK_PRIOR, max(WEAK_PRIOR, min(fit.noise.prior, EXACT_PRIOR))
@@ -110,6 +122,7 @@ class _Chain:
         self._answers, self._rng = answers, rng
         self._step = 0.5 * fit.positions.size**-0.25
         moves = [self._grow, self._lapse, *([self._bend] if fit.noise.tail else [])]
+        moves += [self._part] if fit.noise.apart else []
         self._sizes = dict.fromkeys(moves, self._step)  # of the first steps of the noise
         self.loss, self._slope = answers.sums(self.X, self.noise)
         self._known, self._measured = np.zeros((*self.X.shape, self.X.shape[1])), 0
@@ -125,9 +138,11 @@ class _Chain:
         """One move of positions and some of the noise; step sizes adapt at the rate `learning`."""
         share = self._move_positions()
         self._step *= math.exp(learning * (share - _ACCEPTED))
-        for attempt, size in self._sizes.items():
-            share = attempt(size * self._rng.standard_normal())
-            self._sizes[attempt] = size * math.exp(learning * (share - _ACCEPTED))
+        # That of people is slow to change, and steps of the noise take little time.
+        for _ in range(5 if self.noise.apart else 1):
+            for attempt, size in self._sizes.items():
+                share = attempt(size * self._rng.standard_normal())
+                self._sizes[attempt] = size * math.exp(learning * (share - _ACCEPTED))
         self._draw_prior()
 
     def _move_positions(self) -> float:
@@ -153,7 +168,7 @@ class _Chain:
         """Scale map and prior together by exp(by)."""
         factor = math.exp(by)
         noise = replace(self.noise, prior=self.noise.prior * factor)
-        if not _lies_in(noise.prior, self._priors):
+        if not self._priors[0] <= noise.prior <= self._priors[1]:
             return 0.0
         return self._take(factor * self.X, noise)
 
@@ -165,7 +180,7 @@ class _Chain:
     def _bend(self, by: float) -> float:
         """Scale the tail by exp(by)."""
         noise = replace(self.noise, tail=self.noise.tail * math.exp(by))
-        return self._take(self.X, noise) if _lies_in(noise.tail, self._tails) else 0.0
+        return self._take(self.X, noise) if self._tails[0] <= noise.tail <= self._tails[1] else 0.0
 
     def _take(self, X: Floats, noise: Noise) -> float:
         """Accept the proposal or not (Metropolis); returns the acceptance probability."""
@@ -175,16 +190,21 @@ class _Chain:
             self.X, self.noise, self.loss, self._slope = X, noise, loss, slope
         return share
 
+    def _part(self, by: float) -> float:
+        """Change how far people's own maps are from the common one."""
+        noise = replace(self.noise, apart=abs(self.noise.apart + by))
+        return self._take(self.X, noise) if noise.apart < _FARTHEST else 0.0
+
     def _draw_prior(self) -> None:
         """Draw the prior's width given the map: inverse gamma, inside its bounds."""
-        half = 0.5 * float(np.vdot(self.X, self.X))
-        prior = math.sqrt(half / self._rng.gamma(self.X.size / 2))
-        if _lies_in(prior, self._priors):
-            self.noise = replace(self.noise, prior=prior)
-
-
-def _lies_in(value: float, bounds: tuple[float, float]) -> bool:
-    return bounds[0] <= value <= bounds[1]
+        n, known = self._answers.n_objects, self.noise
+        half, own = 0.5 * float(np.vdot(self.X[:n], self.X[:n])), bool(known.apart)
+        prior = math.sqrt(half / self._rng.gamma((self.X[:n].size + own) / 2))
+        if self._priors[0] <= prior <= self._priors[1]:
+            by = prior / known.prior  # people's own maps stay where they are
+            self.noise = replace(known, prior=prior, apart=known.apart / by)
+            self.X = np.concatenate([self.X[:n], by * self.X[n:]])
+            self._slope = np.concatenate([self._slope[:n], self._slope[n:] / by])
 
 
 def bootstrap_covariances(

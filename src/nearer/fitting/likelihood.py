@@ -57,12 +57,16 @@ class Noise:
         Whether objects have a bias, standard normal in the same units: one with a bias is called
         nearer than the distances say, whatever the head is. It stands for an
         oracle's rule for equal distances.
+    apart
+        Standard deviation of a coordinate in one person's own map around the common one, in units
+        of the prior; 0: all have the same map.
     """
 
     prior: float = 1.0
     lapse: float = 0.0
     tail: float = 0.0
     bias: bool = False
+    apart: float = 0.0
 
     @property
     def loss(self) -> Loss:

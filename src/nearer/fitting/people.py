@@ -17,10 +17,9 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import ndtr, softmax
 
-from nearer.errors import InvalidInput
 from nearer.fitting.heldout import FLATTEST, FOLDS, SAME, HeldOut, fold_of, judged
 from nearer.fitting.initial import ROUGH
 from nearer.fitting.likelihood import (
@@ -46,7 +45,6 @@ _SURE = float(ndtr(3))  # one-sided probability of three standard errors
 _ROUNDS = 2  # of rating people: the first map believes those who guess
 _REFITS = 40  # to resampled people; the variance then has an error of a fifth
 FEWEST_PEOPLE = FOLDS  # fewer cannot be left out in FOLDS parts, and show nothing about others
-_LONGEST = 30.0  # seconds of a screen; people who took longer were looking away
 
 
 @dataclass(frozen=True)
@@ -162,11 +160,32 @@ class Crowd:
         self.fold, self.piece = fold_of(group), np.unique(group, return_inverse=True)[1]
         self.n_objects, self.n_people, self.noise = n, len(sensitivity), noise
         # coincident objects have no directions
-        self.sensitivity = np.maximum(sensitivity, FLATTEST)
+        self.sensitivity = np.maximum(sensitivity, FLATTEST).reshape(len(sensitivity), -1)
 
-    def _factors(self, stretch: Floats) -> Floats:
+    def factors(self, stretch: Floats) -> Floats:
         """How far each axis is stretched, of each copy of an object."""
-        return (self.sensitivity[:, None] * np.exp(stretch))[self.owner]
+        return np.asarray((self.sensitivity * np.exp(stretch))[self.owner])
+
+    def _own_maps(self, Z: Floats, noise: Noise) -> Floats:
+        """Where each copy of an object is.
+
+        Rows of Z are the common map, then how far each copy is from it, divided by `noise.apart`.
+        """
+        off = noise.apart * Z[self.n_objects :]
+        return np.asarray(self.sensitivity[self.owner] * (Z[self.thing] + off))
+
+    def sums(self, Z: Floats, noise: Noise) -> tuple[float, Floats]:
+        """Weighted sum of −log p by own maps, and its gradient."""
+        total, slope = self.answers.sums(self._own_maps(Z, noise), noise)
+        slope = self.sensitivity[self.owner] * slope
+        return total, np.concatenate([self.gathered(slope), noise.apart * slope])
+
+    def information(self, Z: Floats, noise: Noise) -> Floats:
+        """Fisher information of each row, the others held fixed."""
+        factors = self.sensitivity[self.owner]
+        own = self.answers.information(self._own_maps(Z, noise), noise)
+        own = own * factors[:, :, None] * factors[:, None, :]
+        return np.concatenate([self.gathered(own), noise.apart**2 * own])
 
     def fit(self, some: Answers, start: CrowdFit, spread: float = 0.0) -> CrowdFit:
         """The most probable map and, if they have a spread, stretches, given some answers."""
@@ -175,10 +194,10 @@ class Crowd:
 
         def sums(Z: Floats) -> tuple[float, Floats]:
             X, stretch = Z[:n], unit * Z[n:] if spread else start.stretch
-            factors = self._factors(stretch)
+            factors = self.factors(stretch)
             total, slope = some.sums(factors * X[self.thing], noise)
             slope = factors * slope
-            by_x = _summed(slope, self.thing, n)
+            by_x = self.gathered(slope)
             if not spread:
                 return total, by_x
             by_stretch = _summed(slope * X[self.thing], self.owner, self.n_people)
@@ -193,12 +212,15 @@ class Crowd:
 
     def _covariances(self, some: Answers, X: Floats, stretch: Floats) -> Floats:
         """The covariance of each position, the others held fixed."""
-        n, d = X.shape
-        factors = self._factors(stretch)
+        factors = self.factors(stretch)
         own = some.information(factors * X[self.thing], self.noise)
-        own = own * factors[:, :, None] * factors[:, None, :]
-        known = _summed(own.reshape(-1, d * d), self.thing, n).reshape(n, d, d)
-        return np.linalg.inv(known + np.eye(d) / self.noise.prior**2).astype(np.float64)
+        known = self.gathered(own * factors[:, :, None] * factors[:, None, :])
+        return np.linalg.inv(known + np.eye(X.shape[1]) / self.noise.prior**2).astype(np.float64)
+
+    def gathered(self, values: Floats) -> Floats:
+        """Values of copies, summed over the copies of each object."""
+        wide = _summed(values.reshape(len(values), -1), self.thing, self.n_objects)
+        return wide.reshape(self.n_objects, *values.shape[1:])
 
     def predict(self, some: Answers, fit: CrowdFit, stretch: Floats) -> Floats:
         """Moderated margins or utilities of some answers by people of the same sensitivity."""
@@ -218,15 +240,10 @@ class Crowd:
             alike.append(self.predict(some, fit, np.zeros_like(fit.stretch)))
         rows = np.concatenate(at)
         plain, common = (self._judged(rows, np.concatenate(x)) for x in (stretched, alike))
-        own = self._judged(rows, self._scaled(rows, np.concatenate(stretched)))
+        of_row, some = self.sensitivity[self.person[rows], 0], self.answers.part(rows)
+        of_item = np.repeat(of_row, np.diff(some.starts) if isinstance(some, Choices) else 1)
+        own = self._judged(rows, of_item * np.concatenate(stretched))
         return Predicted(own, plain, common, tuple(fits), spread)
-
-    def _scaled(self, rows: Objects, predicted: Floats) -> Floats:
-        """Predictions times the sensitivity of the person who gave each answer."""
-        some = self.answers.part(rows)
-        of_row = self.sensitivity[self.person[rows]]
-        items = np.diff(some.starts) if isinstance(some, Choices) else 1
-        return np.asarray(predicted * np.repeat(of_row, items))
 
     def _judged(self, rows: Objects, predicted: Floats) -> HeldOut:
         held = judged(self.answers, rows, predicted, self.noise, ())
@@ -282,7 +299,8 @@ class Crowd:
         add to that of independent answers.
         """
         P, weights = self.n_people, self.answers.weights
-        alike = effective_people(np.bincount(self.person, weights))
+        given = np.bincount(self.person, weights)
+        alike = max(4.0, float(given.sum() ** 2 / np.square(given).sum()))  # Kish 1965
 
         def moved(counts: Objects) -> Floats:
             some = replace(self.answers, weights=weights * counts)
@@ -411,12 +429,6 @@ def learn_people(
     )
 
 
-def effective_people(n_answers: ArrayLike) -> float:
-    """How many people with equally many answers are as informative (Kish 1965); at least four."""
-    n = np.asarray(n_answers, dtype=np.float64)
-    return max(4.0, float(n.sum() ** 2 / np.square(n).sum()))
-
-
 def counted(who: Objects, weights: Floats, right: Floats, n_people: int) -> tuple[Floats, Floats]:
     """Weight of each person's right predictions, and of all of them."""
     said = np.bincount(who, weights * right, n_people).astype(np.float64)
@@ -452,20 +464,3 @@ class Pace:
         """How long one screen of a task takes."""
         task = Task.parse(task)
         return self.start + self.choice * task.choose + self.look * task.shown
-
-    @classmethod
-    def fit(cls, trials: Trials) -> Pace:
-        """The pace of people whose times were recorded, from screens of at least three tasks."""
-        if trials.seconds is None:
-            raise InvalidInput("the trials have no seconds: a pace is fitted to recorded times")
-        known = np.isfinite(trials.seconds) & (trials.seconds > 0)
-        k, m = trials.wanted[known], trials.n_shown[known]
-        table = np.column_stack([np.ones(len(k)), k, m])
-        if np.linalg.matrix_rank(table) < 3:
-            rule = "numbers of choices and of objects shown must both vary"
-            raise InvalidInput(
-                f"trials too much alike: {rule}, else pass Pace(start, choice, look)"
-            )
-        seconds = np.minimum(trials.seconds[known], _LONGEST)
-        start, choice, look = np.linalg.lstsq(table, seconds, rcond=None)[0].tolist()
-        return cls(start, choice, look)
