@@ -282,6 +282,16 @@ def test_the_weights_of_people_are_drawn():
         nearer.fit(rows, n_components=2, random_state=0).plot(people=True)
 
 
+def test_answers_of_unknown_people_leave_weights_with_whom_they_belong():
+    _X, rows, who, *_ = crowd(3, 1200, stretch=0.5)
+    people = np.array([f"p{i}" for i in who], dtype=object)
+    people[::40] = ""
+    found = nearer.fit(rows, people=people, differ="weights", n_components=2, random_state=0)
+    assert len(found.weights) == len(found.people) == 10
+    own = found.positions * found.weights[found.people["id"] == "p3"] ** 0.5
+    assert np.allclose(found.positions_for("p3"), own)
+
+
 def test_a_study_is_planned_from_a_pilot():
     from nearer.algorithms.plan import needed, plan_pilot
 

@@ -254,9 +254,9 @@ def _with_people(
     belief, who = result.belief, loaded.who
     if who is None:
         return result
-    n_people, d = len(who[0]), result.posterior.positions.shape[1]
+    named, d = who[0] != "", result.posterior.positions.shape[1]
     if differ == "weights":
-        result = replace(result, axis_weights=np.ones((n_people, d)))
+        result = replace(result, axis_weights=np.ones((np.count_nonzero(named), d)))
     if belief is None or belief.held_out is None:
         return result
     if result.method != "noisy":
@@ -266,11 +266,12 @@ def _with_people(
     learned = (belief.answers, belief.fit, belief.held_out)
     known: dict[str, Any] = {"weights": loaded.weights, "odds": loaded.odds, "differ": differ}
     known |= {"sides": loaded.first_chosen, "rng": rng}
-    known["several"] = np.count_nonzero(who[0] != "") >= FEWEST_PEOPLE
+    known["several"] = np.count_nonzero(named) >= FEWEST_PEOPLE
     people = learn_people(loaded.fitted, who[1], *learned, **known)
     better: dict[str, Any] = {x: getattr(people, x) for x in ("posterior", "right", "ratings")}
     better["calibration"] = Calibration.of(people.held_out, people.times)
-    return replace(result, people=people, axis_weights=people.weights, **better)
+    weights = None if people.weights is None else people.weights[named]
+    return replace(result, people=people, axis_weights=weights, **better)
 
 
 def _fit_loss(loaded: LoadedAnswers, goal: Goal, rng: np.random.Generator) -> _Result:
