@@ -143,7 +143,7 @@ def test_what_was_chosen_can_be_told_to_another_belief():
     triplets = noisy_triplets(X, 400, 0.1)
     told, restored, ignorant = (Belief(20, 2, 0) for _ in range(3))
     told.expect(triplets, np.where(np.arange(400) < 300, 5.0, 0.5))
-    restored.expect(*told.expected)
+    restored.expect(triplets, told.odds(triplets))
     for belief in (told, restored, ignorant):
         belief.learn(triplets)
     np.testing.assert_array_equal(told.fit.positions, restored.fit.positions)

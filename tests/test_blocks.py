@@ -204,7 +204,7 @@ def test_some_answers_are_drawn_from_all_blocks(small):
 
 @pytest.mark.parametrize("flip", [0.0, 0.1])
 def test_the_map_is_the_one_in_memory(small, monkeypatch, flip):
-    rows = triplets(m=8000, flip=flip)
+    rows = triplets(m=8000, n=100, flip=flip)
     there = nearer.fit(rows, n_components=2, random_state=0)
     assert "in blocks" in there.history[0].note
     monkeypatch.setattr(_fit, "MANY", 10**6)

@@ -15,9 +15,9 @@ from nearer import checks
 from nearer.errors import InvalidInput
 from nearer.fitting.belief import Belief
 from nearer.fitting.heldout import HeldOut, hold_out_once
-from nearer.fitting.initial import FEWEST, fit_from_more_dimensions, fit_onwards, is_exact
-from nearer.fitting.solver import Fit, Loss, violated
-from nearer.questions import Floats, pack
+from nearer.fitting.initial import NEARLY, is_exact
+from nearer.fitting.solver import Fit, Loss, fit_positions, violated
+from nearer.questions import Floats
 from nearer.trials import Trials
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def learn_answers(
     """The posterior of answers, positions that satisfy all of them, and their dimension.
 
     `rows` are the answers as triplets. If d is None, it is estimated from `enough` of them; if
-    `exactly`, positions that satisfy all are sought. Answers of `several_people` are never exact.
+    `exactly`, positions that satisfy all are sought. The posterior of `several_people` has noise.
     """
     some = np.arange(len(answers))
     if d is None and len(answers) > enough:
@@ -145,7 +145,8 @@ def learn_answers(
         belief.expect(answers.questions if isinstance(answers, Trials) else rows, odds)
     belief.learn(answers[some], None if weights is None else weights[some])
     counts = np.ones(len(rows)) if weights is None else weights
-    exact = _fit_exactly(belief, rows, counts, rng) if exactly else None
+    likely = exactly and belief.error_rate <= NEARLY
+    exact = _fit_exactly(belief, rows, counts, rng) if likely else None
     estimate = _find_dimension(belief, most, exact and exact[0]) if d is None else None
     return belief, exact, estimate
 
@@ -153,38 +154,15 @@ def learn_answers(
 def _fit_exactly(
     belief: Belief, rows: NDArray[np.int32], weights: Floats, rng: np.random.Generator
 ) -> tuple[Fit, HeldOut] | None:
-    """Positions that satisfy all answers with a weight, if held-out answers are satisfied, too.
-
-    They are sought in the belief's dimension and, if the belief chose it, in those that are about
-    as probable.
-    """
-    counted = weights > 0
-    at = np.flatnonzero(counted)
-    rows, weights, n = rows[counted], weights[counted], len(belief.fit.positions)
-    keys, mirrored = pack(rows)
-    both = np.unique(2 * keys + mirrored)
-    if belief.held_out is None or (np.diff(both >> 1) == 0).any():
-        return None  # too few answers, or some that contradict each other
-    chances, d = belief.probabilities, belief.dimension
-    for e in range(d, belief.judge.span(chances)[1] + 1) if chances else (d,):
-        if len(rows) < FEWEST * n * e:
-            break
-        fit = fit_from_more_dimensions(rows, n, e, weights=weights, rng=rng, max_iter=1000)
-        if violated(fit.positions, rows).any():
-            continue
-        if chances:  # chosen, so fewer may do as well
-            fit = fit_onwards(rows, fit, rng=rng)
-            e = fit.positions.shape[1]  # noqa: PLW2901
-        held = hold_out_once(rows, weights, n, e, Loss("soe"), rng)
-        if held is None:
-            break
-        wrong, asked = int((held.right < 1).sum()), len(held.rows)
-        if e > d and held.accuracy <= belief.held_out.accuracy:
-            break  # a noisy fit in fewer dimensions predicts held-out answers as well
-        if is_exact(wrong, asked, len(rows) - asked, n * e):
-            return fit, replace(held, rows=at[held.rows])
-        break
-    return None
+    """Positions near a belief's that satisfy all answers with a weight, and held-out ones, too."""
+    at, (n, d) = np.flatnonzero(weights > 0), belief.fit.positions.shape
+    rows, weights = rows[at], weights[at]
+    fit = fit_positions(rows, n, start=belief.fit.positions, weights=weights)
+    held = hold_out_once(rows, weights, n, d, Loss("soe"), rng)
+    if held is None or violated(fit.positions, rows).any():
+        return None
+    sure = is_exact(int((held.right < 1).sum()), len(held.rows), len(rows) - len(held.rows), n * d)
+    return (fit, replace(held, rows=at[held.rows])) if sure else None
 
 
 def _find_dimension(belief: Belief, most: int, exact: Fit | None) -> DimensionEstimate:

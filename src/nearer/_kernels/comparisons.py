@@ -31,6 +31,7 @@ SOE, LOGISTIC, CKL, GNMDS, STE, TSTE = range(6)
 
 # Margin at which exp(−margin) is the last digit of 1: such an answer pulls nothing.
 _SURE = math.log(1.0 / np.finfo(np.float64).eps)
+_SMALL = math.sqrt(np.finfo(np.float64).tiny)  # a product that leaves room for a factor
 # Binary digits of the number of objects that all of the cache holds, and its nearest level.
 _CACHE, _NEAREST = 18, 10
 _STEPS = 10  # that are remembered, SciPy's default
@@ -39,35 +40,39 @@ _MOST_CHUNKS = 1 << (2 * _STEPS).bit_length() - 1
 
 
 @helper
-def _slopes(kind: int, shape: float, near: float, far: float) -> tuple[float, float, float]:
-    """Loss of one triplet and its slopes in the two squared distances."""
+def _slopes(kind: int, shape: float, near: float, far: float) -> tuple[float, float, float, float]:
+    """A part of the loss of one triplet, a factor, and the slopes in the two squared distances.
+
+    The loss is the part minus the logarithm of the factor, which is at most 1.
+    """
     if kind == SOE:
         a, b = math.sqrt(near), math.sqrt(far)
         slack = 1.0 + a - b
         if slack <= 0.0:
-            return 0.0, 0.0, 0.0
-        return slack * slack, slack / a if a > 0.0 else 0.0, -slack / b if b > 0.0 else 0.0
+            return 0.0, 1.0, 0.0, 0.0
+        pull, push = slack / a if a > 0.0 else 0.0, -slack / b if b > 0.0 else 0.0
+        return slack * slack, 1.0, pull, push
     if kind == LOGISTIC:
         a, b = math.sqrt(near), math.sqrt(far)
-        value, slope = _softplus(a - b, shape)
+        part, factor, slope = _softplus(a - b, shape)
         slope *= 0.5
-        return value, slope / a if a > 0.0 else 0.0, -slope / b if b > 0.0 else 0.0
+        return part, factor, slope / a if a > 0.0 else 0.0, -slope / b if b > 0.0 else 0.0
     if kind == CKL:
         both, odds = near + far + 2.0 * shape, far + shape
-        return math.log(both / odds), 1.0 / both, 1.0 / both - 1.0 / odds
+        return 0.0, odds / both, 1.0 / both, 1.0 / both - 1.0 / odds
     if kind == GNMDS:  # the hinge, rounded where it bends
         slack = 1.0 + near - far
         if slack <= 0.0:
-            return 0.0, 0.0, 0.0
+            return 0.0, 1.0, 0.0, 0.0
         if slack < 1.0:
-            return 0.5 * slack * slack, slack, -slack
-        return slack - 0.5, 1.0, -1.0
+            return 0.5 * slack * slack, 1.0, slack, -slack
+        return slack - 0.5, 1.0, 1.0, -1.0
     if kind == STE:
-        value, slope = _softplus(near - far, 0.0)
-        return value, slope, -slope
+        part, factor, slope = _softplus(near - far, 0.0)
+        return part, factor, slope, -slope
     power = 0.5 * (shape + 1.0)
-    value, slope = _softplus(power * math.log((shape + near) / (shape + far)), 0.0)
-    return value, slope * power / (shape + near), -slope * power / (shape + far)
+    part, factor, slope = _softplus(power * math.log((shape + near) / (shape + far)), 0.0)
+    return part, factor, slope * power / (shape + near), -slope * power / (shape + far)
 
 
 @helper
@@ -81,17 +86,17 @@ def _apart(near: float, far: float, gap: float) -> bool:
 
 
 @helper
-def _softplus(t: float, lapse: float) -> tuple[float, float]:
-    """-log(lapse + (1 - 2 lapse) / (1 + exp(t))) and its derivative in t."""
+def _softplus(t: float, lapse: float) -> tuple[float, float, float]:
+    """-log(lapse + (1 - 2 lapse) / (1 + exp(t))) as a part and a factor; its derivative in t."""
     if t < -_SURE:
-        return -math.log1p(-lapse), 0.0
+        return 0.0, 1.0 - lapse, 0.0
     small = math.exp(-abs(t))
     low = small / (1.0 + small)
     right, wrong = (low, 1.0 - low) if t > 0.0 else (1.0 - low, low)
     if lapse == 0.0:
-        return max(t, 0.0) + math.log1p(small), wrong
+        return max(t, 0.0), 1.0 - low, wrong
     p = lapse + (1.0 - 2.0 * lapse) * right
-    return -math.log(p), (1.0 - 2.0 * lapse) * right * wrong / p
+    return 0.0, p, (1.0 - 2.0 * lapse) * right * wrong / p
 
 
 @in_any_order
@@ -124,23 +129,29 @@ def _pass(
 ) -> float:
     """Sum of the losses of some rows; one weight stands for all. `gradient` grows by theirs.
 
-    Rows of one head follow each other, so that its gradient is collected near at hand.
+    Rows of one head follow each other, so that its gradient is collected near at hand. Where all
+    weigh the same, their factors are multiplied, and one logarithm is taken for hundreds of them.
     """
     d, head = X.shape[1], 0
     own = np.zeros(d)
     weighted = len(weights) > 1
     gap = 1.0 if kind == SOE else _SURE if kind == LOGISTIC else math.inf
     least = -math.log1p(-shape) if kind == LOGISTIC else 0.0  # cost if that far apart
-    total = 0.0
+    total, product, w = 0.0, 1.0, weights[0]
     for t in range(len(triplets)):
         h, i, j = triplets[t, 0], triplets[t, 1], triplets[t, 2]
         near, far = _squares(X, h, i, j)
-        w = weights[t] if weighted else weights[0]
+        if weighted:
+            w = weights[t]
         if _apart(near, far, gap):
             total += least * w
             continue
-        value, pull, push = _slopes(kind, shape, near, far)
-        total += value * w
+        part, factor, pull, push = _slopes(kind, shape, near, far)
+        total += part * w
+        product *= factor
+        if weighted or product < _SMALL:
+            total -= w * math.log(product)
+            product = 1.0
         if pull == 0.0 and push == 0.0:
             continue
         pull *= 2.0 * w
@@ -154,7 +165,7 @@ def _pass(
             gradient[i, k] -= to_near
             gradient[j, k] -= to_far
     _flush(own, gradient, head)
-    return total
+    return float(total - w * math.log(product))
 
 
 def value_and_gradient(
@@ -244,6 +255,18 @@ def information(X: Floats, triplets: Ints, weights: Floats, lapse: float, tail: 
     return blocks
 
 
+@in_any_order
+def _along(covariance: Floats, i: int, u: Floats) -> float:
+    """Variance of an object along a vector."""
+    total = 0.0
+    for k in range(len(u)):
+        row = 0.0
+        for j in range(len(u)):
+            row += covariance[i, k, j] * u[j]
+        total += row * u[k]
+    return total
+
+
 @kernel
 def margins(X: Floats, covariance: Floats, questions: Ints, tail: float) -> tuple[Floats, Floats]:
     """Mean and variance of each question's margin when objects vary independently."""
@@ -253,13 +276,10 @@ def margins(X: Floats, covariance: Floats, questions: Ints, tail: float) -> tupl
     for row in range(m):
         h, a, b = questions[row, 0], questions[row, 1], questions[row, 2]
         mean[row] = _directions(X, h, a, b, tail, u, w)
-        total = 0.0
+        variance[row] = _along(covariance, a, u) + _along(covariance, b, w)
         for k in range(d):
-            for j in range(d):
-                total += (w[k] - u[k]) * (w[j] - u[j]) * covariance[h, k, j]
-                total += u[k] * u[j] * covariance[a, k, j]
-                total += w[k] * w[j] * covariance[b, k, j]
-        variance[row] = total
+            w[k] -= u[k]
+        variance[row] += _along(covariance, h, w)
     return mean, variance
 
 
@@ -280,19 +300,12 @@ def in_cache_order(triplets: Rows, weights: Floats | None, n: int) -> tuple[Rows
 # the optimiser
 
 
-@helper
+@in_any_order
 def _dot(a: Floats, b: Floats) -> float:
-    """Four sums side by side: an addition need not wait for the one before."""
-    s = t = u = v = 0.0
-    n = len(a)
-    for i in range(0, n - 3, 4):
-        s += a[i] * b[i]
-        t += a[i + 1] * b[i + 1]
-        u += a[i + 2] * b[i + 2]
-        v += a[i + 3] * b[i + 3]
-    for i in range(n - n % 4, n):
-        s += a[i] * b[i]
-    return (s + t) + (u + v)
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
 
 
 @helper

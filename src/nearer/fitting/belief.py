@@ -2,7 +2,7 @@
 
 New answers are fitted from the present positions. Whenever there are a quarter more answers, the
 belief is *reviewed*: fits from random starts compete with the present one, the noise is tuned, and,
-if the dimension is free, one or two dimensions more and one fewer are tried.
+if the dimension is free, more dimensions and one fewer are tried.
 The curve, logistic or t, is the one under which held-out answers are more likely.
 
 docs/adaptive.md has the equations, also of the expected τ. Each object's covariance holds the
@@ -57,7 +57,7 @@ from nearer.fitting.posterior import (
     near_questions,
 )
 from nearer.fitting.solver import principal_axes
-from nearer.questions import Floats, Objects, Questions, find, pack, random_questions, unpack
+from nearer.questions import Floats, Objects, Questions, find, pack, random_questions
 from nearer.trials import Trials
 
 # `python -m benchmarks sensitivity` halves and doubles this.
@@ -277,11 +277,6 @@ class Belief:
             rows[held.rows] = held.right
         return rows[self.answers.row]
 
-    @property
-    def expected(self) -> tuple[Objects, Floats]:
-        """All questions recorded by `expect`, and their odds, for another belief."""
-        return unpack(self._keys), self._odds
-
     def expect(self, questions: Questions, odds: ArrayLike) -> None:
         """Record questions that were chosen, and how much likelier than at random each was.
 
@@ -342,7 +337,15 @@ class Belief:
         return replace(anew, curve=fit.curve)
 
     def _review(self) -> None:
-        self._reviewed = len(self.answers.row)
+        self._reviewed, before = len(self.answers.row), self.dimension
+        self._revise()
+        if self.is_exact and self.dimension != before and self.held_out is not None:
+            known = self.held_out  # predictions in another dimension are out of date
+            assert isinstance(known.forecast, MarginForecast)
+            weights = self.answers.weights[known.rows] / self.answers.odds[known.rows]
+            self._predicted = np.stack([known.forecast.margins, weights])
+
+    def _revise(self) -> None:
         if self.is_exact and self._satisfied() and self._review_exact(self.held_out, None):
             return
         self._review_noisy()
@@ -376,7 +379,7 @@ class Belief:
             other = hold_out(self.answers, d, lapsing, starts=held.fits, rng=self._rng)
             self.is_exact = other.advantage(held) <= 0.0
         if self.is_exact:
-            self.fit = replace(self._fit_anew(d, noise, ()), curve=held.curve)
+            self.fit = replace(self._fit_anew(d, noise, [held.fits[0], None]), curve=held.curve)
             self.is_exact = rival is None or self._satisfied()
         if self.is_exact:
             self.held_out = held
@@ -404,7 +407,7 @@ class Belief:
 
     def _hold_out_exactly(self, d: int, noise: Noise, known: HeldOut) -> HeldOut:
         """Held-out predictions by fits that start from known ones in as many dimensions or more."""
-        starts = tuple(principal_axes(X, d) for X in known.fits if X.any() and X.shape[1] >= d)
+        starts = _in_fewer_dimensions(known, d)
         return hold_out(self.answers, d, noise, starts=starts, rng=self._rng)
 
     def _widest(self, held: HeldOut) -> HeldOut:
@@ -465,14 +468,15 @@ class Belief:
             if self._every_fold or held.fitted_noise != held.noise:
                 every = self._every_fold
                 held = hold_out(self.answers, d, noise, starts=fits, rng=self._rng, every=every)
-        best = self._fit_anew(d, noise, held.fits if held and before is None else ())
+        known = held.fits if held and before is None else ()
+        best = self._fit_anew(d, noise, [*known, *[None] * _STARTS][:_STARTS])
         self.fit = best if held is None else replace(best, curve=held.curve)
         self.held_out = held
 
-    def _fit_anew(self, d: int, noise: Noise, fits: tuple[Floats, ...]) -> Posterior:
+    def _fit_anew(self, d: int, noise: Noise, starts: list[Floats | None]) -> Posterior:
         """The best of fits from the present one and from others, until the best is reached twice.
 
-        `fits` are those of folds that began from random starts, which are as good as new starts.
+        Other starts are random (None), or fits to folds that once began from random ones.
         """
         scale = min(1.0, noise.prior / self.fit.noise.prior)  # a wider prior needs no wider map
         X = self._reshaped(self.fit.positions, d) * scale
@@ -480,8 +484,7 @@ class Belief:
         if noise.bias and not self._less_probable_than(0.5, best):
             return best  # it satisfies exact answers, so no start gives a much better one
         value = log_posterior(self.answers, best.positions, noise)
-        starts: list[Floats | None] = [*fits, *[None] * _STARTS]
-        for start in starts[:_STARTS]:
+        for start in starts:
             other = fit_posterior(self.answers, d, noise, start=start, rng=self._rng)
             more = log_posterior(self.answers, other.positions, noise)
             found = abs(more - value) <= math.sqrt(ROUGH) * abs(value)  # half of a fit's digits
@@ -506,8 +509,7 @@ class Belief:
 
     def _tune(self, d: int, like: HeldOut) -> Tuned | None:
         """The result of a search that starts from known fits."""
-        fits = like.fits if like.fits[0].shape[1] >= d else ()
-        starts = tuple(principal_axes(X, d) for X in fits)
+        starts = _in_fewer_dimensions(like, d)
         return tune(self.answers, d, like.noise, starts=starts, rng=self._rng)
 
     def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
@@ -554,6 +556,11 @@ class Belief:
             return principal_axes(X, d)
         column = self._rng.normal(scale=0.1 * np.std(X), size=(len(X), d - X.shape[1]))
         return np.hstack([X, column])
+
+
+def _in_fewer_dimensions(known: HeldOut, d: int) -> tuple[Floats, ...]:
+    """Fits of as many dimensions or more, on their principal axes, as starts in d dimensions."""
+    return tuple(principal_axes(X, d) for X in known.fits if X.any() and X.shape[1] >= d)
 
 
 def _agree_on_one_order(answers: Comparisons) -> bool:

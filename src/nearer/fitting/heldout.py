@@ -527,13 +527,13 @@ def settle(
     *,
     at_least: int = 1,
 ) -> int:
-    """The most probable dimension, by trying its neighbours and two above until all are worse.
+    """The most probable dimension, by trying neighbours and one further above until all are worse.
 
     `attempt` takes a dimension and a neighbour that was tried, and returns the former's scores,
     or None. `scores` begins with those of d and gets those of all dimensions tried.
     """
     while True:
-        for e in (d + 1, d - 1, d + 2):
+        for e in (d + 1, d - 1, min(d + 1 + math.isqrt(d), most)):
             if at_least <= e <= most and e not in scores:
                 tried = attempt(e, d)
                 if tried is not None:

@@ -71,6 +71,8 @@ class Noise:
     @property
     def loss(self) -> Loss:
         """What an answer costs under this noise."""
+        if self.tail == 1.0:
+            return Loss("ckl", 1.0)  # the same, and takes no exponential
         return Loss("tste", self.tail) if self.tail else Loss("logistic", self.lapse)
 
     def ridge(self, total: float) -> float:
@@ -145,7 +147,8 @@ class Comparisons(_Rows):
     @cached_property
     def passes(self) -> Passes:
         """The answers, laid out for passes over them."""
-        return prepare(self.triplets, self.n_objects, self.weights)
+        weights = None if (self.weights == 1.0).all() else self.weights
+        return prepare(self.triplets, self.n_objects, weights)
 
     @cached_property
     def group(self) -> NDArray[np.uint64]:

@@ -27,7 +27,7 @@ from nearer.files import read_numpy, write_bytes
 from nearer.fitting.heldout import as_noise, fit_curve
 from nearer.fitting.initial import ENOUGH, EXTRA, FEWEST, ROUGH, is_exact
 from nearer.fitting.likelihood import Curve, MarginForecast, Noise, moderate
-from nearer.fitting.posterior import Posterior
+from nearer.fitting.posterior import WEAK_PRIOR, Posterior
 from nearer.fitting.solver import (
     Fit,
     Loss,
@@ -165,7 +165,8 @@ class _ManyAnswers:
     def embedding(self, estimate: DimensionEstimate | None, call: str) -> Embedding:
         method, n, d = self.goal.method, self.answers.n_objects, self.d
         loss = Loss("soe" if method in ("auto", "noisy") else method)
-        begin = partial(self._reduced, loss)
+        rough = Noise(WEAK_PRIOR, tail=1.0)  # in which no answer pulls hard
+        begin = partial(self._reduced, rough.loss if loss.name == "soe" else loss)
         fit = self._fit("without those held out", begin, lambda: self.seen, loss)
         posterior = Posterior(fit.positions, np.zeros((n, d, d)), Noise())
         right, curve = self._predicted(posterior)
