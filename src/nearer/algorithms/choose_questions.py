@@ -40,7 +40,7 @@ Askable = Callable[[Questions], Answers]
 # `python -m benchmarks sensitivity` and `choices` show their effects.
 RANDOM_SHARE = 0.03  # at least: honest predictions against more informative questions
 FIRST = 5  # questions for each object in the first round
-CANDIDATES = 100  # for each question that is asked: time against information
+CANDIDATES = 200  # for each question that is asked: time against information
 _POOL = 3  # times the size of a screen, from which it is built: similar against poor screens
 GROWTH = 0.04  # the next round as a share of the questions so far: comparisons against rounds
 MOST_WRONG = 0.35  # more errors count as so many: the limit is 15 times that without
