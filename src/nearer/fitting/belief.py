@@ -339,9 +339,9 @@ class Belief:
     def _review(self) -> None:
         self._reviewed, before = len(self.answers.row), self.dimension
         self._revise()
-        if self.is_exact and self.dimension != before and self.held_out is not None:
-            known = self.held_out  # predictions in another dimension are out of date
-            assert isinstance(known.forecast, MarginForecast)
+        known, somewhere = self.held_out, self.fit.positions.any()
+        if self.is_exact and known and somewhere and self.dimension != before:
+            assert isinstance(known.forecast, MarginForecast)  # others are out of date
             weights = self.answers.weights[known.rows] / self.answers.odds[known.rows]
             self._predicted = np.stack([known.forecast.margins, weights])
 
