@@ -89,7 +89,7 @@ def test_screens_find_the_positions(task):
     people = nearer.asking.PsychometricOracle(
         X, scale=0.1, choose=Task.parse(task).choose, random_state=0
     )
-    strategy = nearer.adaptive(20, budget=150, n_components=2, task=task, random_state=0)
+    strategy = nearer.adaptive(20, budget=200, n_components=2, task=task, random_state=0)
     found = nearer.run(strategy, people)
     assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
     assert np.isfinite(found.covariances).all()
