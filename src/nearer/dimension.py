@@ -158,8 +158,10 @@ def _fit_exactly(
     at, (n, d) = np.flatnonzero(weights > 0), belief.fit.positions.shape
     rows, weights = rows[at], weights[at]
     fit = fit_positions(rows, n, start=belief.fit.positions, weights=weights)
+    if violated(fit.positions, rows).any():
+        return None
     held = hold_out_once(rows, weights, n, d, Loss("soe"), rng)
-    if held is None or violated(fit.positions, rows).any():
+    if held is None:
         return None
     sure = is_exact(int((held.right < 1).sum()), len(held.rows), len(rows) - len(held.rows), n * d)
     return (fit, replace(held, rows=at[held.rows])) if sure else None

@@ -549,6 +549,7 @@ def fit_smallest(
     n_objects: int,
     *,
     at_least: int = 1,
+    at_most: int = 16,
     rng: np.random.Generator,
 ) -> tuple[Fit, dict[int, dict[str, float]]]:
     """Fit soft ordinal embedding in the dimension that predicts held-out answers best.
@@ -558,7 +559,7 @@ def fit_smallest(
     """
     rows, n = checks.triplets(triplets, n_objects)
     fewest = min(at_least, n - 1)
-    most = max(fewest, min(16, n - 1, len(rows) // (FEWEST * n)))
+    most = max(fewest, min(at_most, n - 1, len(rows) // (FEWEST * n)))
     weights, held = np.ones(len(rows)), dict[int, HeldOut]()
 
     def attempt(d: int, _: int) -> Floats | None:
