@@ -106,9 +106,9 @@ def _sharpness(trials: Trials) -> dict[str, float]:
     belief = believe(trials, 100, 3, split=False)
     held = belief.held_out
     assert held is not None
-    choices, lapse = held.forecast.choices, held.curve.lapse
+    choices, lapse = held.predictions.choices, held.curve.lapse
     grid = held.curve.sharpness * np.geomspace(0.5, 2, 29)
-    logs = np.array([held.forecast.along(sharpness, lapse)[0] for sharpness in grid])
+    logs = np.array([held.predictions.along(sharpness, lapse)[0] for sharpness in grid])
     found = {}
     for task in map(Task.parse, ALL_FOOD):
         own = (choices.wanted == task.choose) & (np.diff(choices.starts) == task.shown)
@@ -128,13 +128,13 @@ def _people_apart(trials: Trials, seed: int) -> tuple[Trials, Trials]:
 def _judged(belief: Belief, test: Trials, n: int) -> dict[str, float]:
     """Accuracy and log-likelihood: with the fit's own curve, and with the one best for the test."""
     choices = as_answers(test, n)
-    forecast, curve = choices.forecast(belief.fit), belief.fit.curve
+    predictions, curve = choices.predictions(belief.fit), belief.fit.curve
     weights = choices.weights / choices.weights.sum()
-    logs = forecast.along(curve.sharpness, curve.lapse)[0]
-    _, best = fit_curve(forecast, choices.weights)
-    known = np.isfinite(forecast.right)
+    logs = predictions.along(curve.sharpness, curve.lapse)[0]
+    _, best = fit_curve(predictions, choices.weights)
+    known = np.isfinite(predictions.right)
     return {
-        "accuracy": float(np.average(forecast.right[known], weights=weights[known])),
+        "accuracy": float(np.average(predictions.right[known], weights=weights[known])),
         "log_likelihood": float(weights @ logs),
         "best_curve": float(weights @ best),
     }
@@ -173,7 +173,7 @@ def alone(data: str, size: int, split: bool, seed: int) -> dict[str, Any]:
 def _calibration(fit: Posterior, test: Trials, n: int) -> float:
     """Mean difference of predicted and observed probabilities of alternatives, in ten bins."""
     choices = as_answers(test, n)
-    u = choices.forecast(fit).utilities.reshape(-1, 3)
+    u = choices.predictions(fit).utilities.reshape(-1, 3)
     lapse = fit.curve.lapse
     p = (2 * lapse / 3 + (1 - 2 * lapse) * softmax(fit.curve.sharpness * u, axis=1)).ravel()
     bins = np.minimum((10 * p).astype(int), 9)

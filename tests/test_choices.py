@@ -266,20 +266,20 @@ def test_equal_answers_are_one_row_and_parts_keep_what_belongs_together():
 
 
 @pytest.mark.parametrize("task", EVERY)
-def test_a_forecast_knows_its_slopes_and_how_much_it_got_right(task):
+def test_a_prediction_knows_its_slopes_and_how_much_it_got_right(task):
     trials, rng = EVERY[task], np.random.default_rng(7)
     X = rng.normal(size=(N, 2))
-    forecast = as_answers(trials, N).forecast(Posterior(X, np.zeros((N, 2, 2)), Noise()))
-    _, by_sharpness, by_lapse = forecast.along(1.2, 0.05)
+    predictions = as_answers(trials, N).predictions(Posterior(X, np.zeros((N, 2, 2)), Noise()))
+    _, by_sharpness, by_lapse = predictions.along(1.2, 0.05)
     for slopes, step in ((by_sharpness, (1e-6, 0)), (by_lapse, (0, 1e-6))):
-        ahead = forecast.along(1.2 + step[0], 0.05 + step[1])[0]
-        behind = forecast.along(1.2 - step[0], 0.05 - step[1])[0]
+        ahead = predictions.along(1.2 + step[0], 0.05 + step[1])[0]
+        behind = predictions.along(1.2 - step[0], 0.05 - step[1])[0]
         np.testing.assert_allclose((ahead - behind) / 2e-6, slopes, atol=1e-5)
-    assert ((forecast.right >= 0) & (forecast.right <= 1)).all()
+    assert ((predictions.right >= 0) & (predictions.right <= 1)).all()
     ordered = trials.decided & trials.ranked
     count = zip(ordered.tolist(), trials.n_shown.tolist(), trials.wanted.tolist(), strict=True)
     ways = [math.perm(m, k) if order else math.comb(m, k) for order, m, k in count]
-    assert forecast.chance == pytest.approx(np.mean(1 / np.array(ways)))
+    assert predictions.chance == pytest.approx(np.mean(1 / np.array(ways)))
     if trials.kind != "pairs":
         rows, trial = trials.triplets()
         margin = np.linalg.norm(X[rows[:, 0]] - X[rows[:, 2]], axis=1)
@@ -287,4 +287,4 @@ def test_a_forecast_knows_its_slopes_and_how_much_it_got_right(task):
         if trials.shown.shape[1] == 3 or trials.kind == "near":
             whole = np.bincount(trial, margin > 0) == np.bincount(trial)
             choices = as_answers(trials, N)
-            np.testing.assert_allclose(forecast.right[choices.row], whole)
+            np.testing.assert_allclose(predictions.right[choices.row], whole)

@@ -25,7 +25,7 @@ def posterior(n=30, seed=0):
 def test_chosen_screens_tell_more_than_random_ones(task):
     fit, source = posterior(), ScreenSource(30, Task.parse(task))
     screens, random = source.draw(
-        SimpleNamespace(fit=fit, doubt=0.1), 120, np.random.default_rng(1)
+        SimpleNamespace(fit=fit, share_guessed=0.1), 120, np.random.default_rng(1)
     )
     told = expected_information(fit, screens, Task.parse(task))
     assert random.any()
@@ -40,7 +40,7 @@ def test_no_screen_is_drawn_twice_and_sources_run_dry():
     source, fit = ScreenSource(6, Task.parse("2 of 4")), posterior(6)
     rng = np.random.default_rng(0)
     screens = np.concatenate(
-        [source.draw(SimpleNamespace(fit=fit, doubt=0.1), 10, rng)[0] for _ in range(4)]
+        [source.draw(SimpleNamespace(fit=fit, share_guessed=0.1), 10, rng)[0] for _ in range(4)]
     )
     keys = {(row[0], *sorted(row[1:])) for row in screens.tolist()}
     assert len(keys) == len(screens) <= 6 * 5
@@ -55,7 +55,7 @@ def test_a_random_screen_that_may_not_be_asked_makes_way_for_another_random_one(
         return np.arange(len(rows)) >= (3 if len(calls) == 1 else 0)
 
     source = ScreenSource(30, Task.parse(task), askable)
-    belief = SimpleNamespace(fit=posterior(), doubt=0.1)
+    belief = SimpleNamespace(fit=posterior(), share_guessed=0.1)
     screens, random = source.draw(belief, 30, np.random.default_rng(0))
     assert (len(screens), random.sum()) == (30, 3)
     assert len(calls) == 2

@@ -60,7 +60,7 @@ def test_the_right_likelihood_predicts_no_worse_than_split_triplets(plane):
         train.triplets()[0], n_components=2, n_objects=25, method="noisy", random_state=0
     )
     choices = as_answers(test, 25)
-    shares = [choices.forecast(e.details["posterior"]).right.mean() for e in (whole, split)]
+    shares = [choices.predictions(e.details["posterior"]).right.mean() for e in (whole, split)]
     assert shares[0] > shares[1] - 0.005
 
 

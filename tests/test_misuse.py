@@ -7,7 +7,7 @@ import pytest
 
 import nearer
 from nearer import algorithms, asking, datasets, fitting, metrics, plotting
-from nearer.algorithms.plan import forecast
+from nearer.algorithms.plan import expected_cost
 from nearer.errors import NearerError
 from nearer.judges import ChatJudge, Panel, from_similarity
 
@@ -89,7 +89,7 @@ MISUSES = {
     "n_centres=-1": lambda: datasets.make_mixture(10, 2, n_centres=-1),
     f"k={10**15}": lambda: nearer.fit(T, n_components=1, random_state=0).draws(10**15),
     f"n_init={10**15}": lambda: nearer.SOE(n_init=10**15).fit(T),
-    f"n_objects={10**20}": lambda: forecast(10**20, 2),
+    f"n_objects={10**20}": lambda: expected_cost(10**20, 2),
     "answers=5": lambda: nearer.PricedAnswers(5),
     "by=5": lambda: nearer.PricedAnswers([True], by=5),
     "by names 2 judges of 1": lambda: nearer.PricedAnswers([True], by=["a", "b"]),

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import nearer
-from nearer.algorithms.plan import TaskPlan, forecast, needed, plan_study, plan_tasks
+from nearer.algorithms.plan import TaskPlan, expected_cost, needed, plan_study, plan_tasks
 from nearer.cli import main
 from nearer.errors import InvalidInput
 from nearer.fitting.people import Pace
@@ -65,7 +65,7 @@ def test_the_command():
     assert CliRunner().invoke(main, [*base, "--hours", "1", "--answers", "50"]).exit_code == 2
 
 
-def test_a_forecast_needs_no_simulation():
+def test_an_expected_cost_needs_no_simulation():
     plain = ["plan", "--objects", "5000", "--json"]
     rows = json.loads(CliRunner().invoke(main, plain).stdout)["forecast"]
     assert len(rows) == 15
@@ -103,9 +103,9 @@ def test_options_that_make_no_sense_are_refused(options, message):
 
 
 @pytest.mark.parametrize(("n", "d"), [(60, 2), (100, 1)])
-def test_a_forecast_is_about_right(n, d):
+def test_an_expected_cost_is_about_right(n, d):
     X = np.random.default_rng(0).normal(size=(n, d))
     found = nearer.embed(nearer.PointOracle(X), n, random_state=0, progress=False)
     asked = (found.n_comparisons, found.n_rounds)
-    assert forecast(n, d) == pytest.approx(asked, rel=0.5)
-    assert forecast(n, d, budget=100)[0] == 100
+    assert expected_cost(n, d) == pytest.approx(asked, rel=0.5)
+    assert expected_cost(n, d, budget=100)[0] == 100

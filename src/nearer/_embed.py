@@ -13,7 +13,7 @@ import numpy as np
 
 from nearer import checks
 from nearer.algorithms.adaptive import Expected, adaptive
-from nearer.algorithms.plan import forecast
+from nearer.algorithms.plan import expected_cost
 from nearer.asking.progress import asking_progress
 from nearer.asking.protocol import Oracle
 from nearer.asking.run import Dispatch, Names, as_names, refuse_unknown, run
@@ -109,7 +109,7 @@ def _expected(
     """The expected numbers of questions, rounds and calls, and the money, as text."""
     wrong = 0.0 if asked["noise"] == "auto" else asked["noise"]
     fixed = {"noise": wrong, "quality": asked["quality"], "budget": asked["budget"]}
-    few, many = (forecast(n, min(d, n - 1), **fixed) for d in _DIMENSIONS)
+    few, many = (expected_cost(n, min(d, n - 1), **fixed) for d in _DIMENSIONS)
     comparisons, rounds = zip(few, many, strict=True)
     text = f"expected: about {_span(*comparisons)} comparisons in {_span(*rounds)} rounds"
     size = how.get("block_size") or getattr(oracle, "block_size", 0)

@@ -34,7 +34,7 @@ from nearer.fitting.heldout import (
     hold_out_once,
 )
 from nearer.fitting.initial import fit_from_more_dimensions
-from nearer.fitting.likelihood import Comparisons, Curve, MarginForecast, Noise
+from nearer.fitting.likelihood import Comparisons, Curve, Noise, PredictedMargins
 from nearer.fitting.people import (
     FEWEST_PEOPLE,
     PeopleFit,
@@ -290,7 +290,7 @@ def _plain_result(loaded: LoadedAnswers, method: str, result: Fit, held: HeldOut
         right[held.rows], curve = held.right, held.curve
     how = (result.loss, result.n_iter, result.converged)
     posterior = Posterior(result.positions, np.zeros((n, d, d)), Noise(), curve, *how)
-    wrong = 1 - MarginForecast(margins(result.positions, loaded.rows)).right
+    wrong = 1 - PredictedMargins(margins(result.positions, loaded.rows)).right
     rate = float(np.average(wrong, weights=loaded.weights))
     return _Result(method, posterior, right, rate)
 

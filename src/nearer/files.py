@@ -189,21 +189,21 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         same = {"mtime": 0} if packer is gzip else {}  # the same content, the same file
         data = packer.compress(data, **same)
     target = Path(os.path.realpath(file))
-    draft = target.with_name(f".{secrets.token_hex(8)}.part")
+    part = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         there = target.exists()
         if there and not target.is_file() and not target.is_dir():
             raise InvalidInput(f"{file}: is a device or a pipe; name a file")
-        with draft.open("xb") as sink:
+        with part.open("xb") as sink:
             sink.write(data)
         if there:
-            shutil.copymode(target, draft)
-        draft.replace(target)
+            shutil.copymode(target, part)
+        part.replace(target)
     except OSError as error:
         raise cannot_be_written(file, error) from error
     finally:
         with suppress(OSError):
-            draft.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
 
 
 def cannot_be_written(path: str | os.PathLike[str], error: Exception) -> InvalidInput:

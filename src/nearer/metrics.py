@@ -346,8 +346,8 @@ def measure_agreement(
             frame = frame[people != ""]
         same = _count_pairs(frame, ["question", "person"])
         by_kind = {"same": same, "others": _count_pairs(frame, ["question"]) - same}
-    found = {kind: _share(counts, answers) for kind, counts in by_kind.items()}
-    return {kind: share for kind, share in found.items() if share is not None}
+    shares = {kind: _share(counts, answers) for kind, counts in by_kind.items()}
+    return {kind: share for kind, share in shares.items() if share is not None}
 
 
 def _coded(answers: NDArray[np.integer] | Trials) -> tuple[Objects, Objects]:

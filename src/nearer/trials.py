@@ -143,13 +143,13 @@ class Trials(Shown):
             count = (self.chosen > 0).sum(axis=1)
             usual = int(np.bincount(count[count > 0]).argmax()) if count.any() else 1
             wanted = np.where(count > 0, count, usual)
-        given = {
+        columns = {
             "wanted": np.broadcast_to(np.asarray(wanted, dtype=np.int64), len(self.query)),
             "people": None if self.people is None else np.asarray(self.people),
             "seconds": None if self.seconds is None else np.asarray(self.seconds, np.float64),
             "weights": None if self.weights is None else np.asarray(self.weights, np.float64),
         }
-        self.__dict__.update(given)
+        self.__dict__.update(columns)
         _check(self)
 
     # --- ways to make them ----------------------------------------------------------------------
@@ -399,9 +399,9 @@ def _check(trials: Trials) -> None:
     query, shown, chosen = trials.query, trials.shown, trials.chosen
     sides = (len(shown), shown.shape[-1] // (1 + (trials.kind == "pairs")))
     if shown.ndim != 2 or query.shape != (len(shown),) or chosen.shape != sides:
-        found = f"query of shape {query.shape}, shown {shown.shape}, chosen {chosen.shape}"
+        shapes = f"query of shape {query.shape}, shown {shown.shape}, chosen {chosen.shape}"
         rule = "there must be one query, one row of shown objects and one choice for each trial"
-        raise InvalidInput(f"{found}: {rule}")
+        raise InvalidInput(f"{shapes}: {rule}")
     for name in ("people", "seconds", "weights"):
         value = getattr(trials, name)
         if value is not None and value.shape != query.shape:

@@ -180,15 +180,15 @@ def value_and_gradient(
     pays = m // max(PART, n)
     # a power of two, which two, four or eight threads share evenly
     chunks = min(_MOST_CHUNKS, 1 << max(0, pays.bit_length() - 1))
-    given = np.ones(1) if weights is None else weights
+    weights_or_one = np.ones(1) if weights is None else weights
     if chunks == 1:
         gradient = np.zeros(X.shape)
-        return _pass(kind, shape, X, triplets, given, gradient), gradient
+        return _pass(kind, shape, X, triplets, weights_or_one, gradient), gradient
     parts, values = np.empty((chunks, *X.shape)), np.empty(chunks)
 
     def add(c: int, rows: slice) -> None:
         parts[c] = 0.0
-        own = given if weights is None else weights[rows]
+        own = weights_or_one if weights is None else weights[rows]
         values[c] = _pass(kind, shape, X, triplets[rows], own, parts[c])
 
     def sum_up(_: int, objects: slice) -> None:
@@ -350,15 +350,15 @@ def _turn(
             moves[s, i], turns[s, i] = tried[i] - x[i], new[i] - old[i]
         sizes[0, s] = curvature
         count += 1
-    kept = min(count, _STEPS)
-    for back in range(kept):
+    n_stored = min(count, _STEPS)
+    for back in range(n_stored):
         s = (count - 1 - back) % _STEPS
         sizes[1, s] = _dot(moves[s], direction) / sizes[0, s]
         _add(direction, -sizes[1, s], turns[s])
-    if kept:
+    if n_stored:
         s = (count - 1) % _STEPS
         _add(direction, sizes[0, s] / _dot(turns[s], turns[s]) - 1.0, direction)
-    for back in range(kept - 1, -1, -1):
+    for back in range(n_stored - 1, -1, -1):
         s = (count - 1 - back) % _STEPS
         _add(direction, sizes[1, s] - _dot(turns[s], direction) / sizes[0, s], moves[s])
     return count, _dot(direction, new)

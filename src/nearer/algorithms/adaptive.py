@@ -125,16 +125,16 @@ def adaptive(
     if round_size is not None:
         checks.whole("round_size", round_size, rule="questions a round")
     task, rng = Task.parse(task), checks.generator(random_state)
-    told = np.empty((0, 3), dtype=np.int64)
+    known_triplets = np.empty((0, 3), dtype=np.int64)
     if known is not None and np.size(known):
-        told = checks.triplets(known, n)[0].astype(np.int64)
+        known_triplets = checks.triplets(known, n)[0].astype(np.int64)
     how = _How(n_components, rate, quality, round_size, begun_with, rng)
     if not task.is_comparison:
         budget = int(n * most_questions(n, 0, 0.0)) if budget is None else budget
-        return (yield from _ask(n, _Screens(n, task, askable), told, budget, how))
+        return (yield from _ask(n, _Screens(n, task, askable), known_triplets, budget, how))
     if n > TOGETHER and askable is None and n_components is None:
-        return (yield from _core_and_others(n, budget, told, how, keep_triplets))
-    return (yield from _ask(n, _Comparisons(n, askable), told, budget, how))
+        return (yield from _core_and_others(n, budget, known_triplets, how, keep_triplets))
+    return (yield from _ask(n, _Comparisons(n, askable), known_triplets, budget, how))
 
 
 @dataclass(frozen=True)
@@ -278,9 +278,9 @@ def _ask(
         if not len(questions):
             break
         if asked and len(tested := source.read(questions[random], answers[random])):
-            forecast = as_answers(tested, n).forecast(belief.fit)
-            logs = forecast.along(belief.fit.curve.sharpness, belief.fit.curve.lapse)[0]
-            right = float(np.nan_to_num(forecast.right, nan=0.5).sum())
+            predictions = as_answers(tested, n).predictions(belief.fit)
+            logs = predictions.along(belief.fit.curve.sharpness, belief.fit.curve.lapse)[0]
+            right = float(np.nan_to_num(predictions.right, nan=0.5).sum())
             curve.append((asked, len(logs), right, float(logs.sum())))
         source.add(questions, answers, belief)
         asked, n_rounds = asked + len(questions), n_rounds + 1
@@ -373,7 +373,7 @@ def _believed(
     if held is not None:
         decided = int(np.isfinite(held.right).sum())
         limits = share_interval(held.accuracy, held.effective_share * decided)
-        held_out = HeldOutAccuracy(held.accuracy, *limits, decided, chance=held.forecast.chance)
+        held_out = HeldOutAccuracy(held.accuracy, *limits, decided, chance=held.predictions.chance)
     if details.get("n_decided") == 0:  # no answer was decided, or no question was asked
         low, high = 1, n - 1
     columns: list[tuple[str, Any]] = [("n_answers", np.int64), ("n_predicted", np.int64)]

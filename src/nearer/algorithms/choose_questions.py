@@ -107,7 +107,7 @@ def draw_round(
     belief: Belief, candidates: Candidates, count: int, rng: np.random.Generator
 ) -> tuple[Objects, Answers]:
     """Questions for a round, which the belief then expects, and which of them are purely random."""
-    n_random = _random_ones(belief.doubt, count)
+    n_random = _random_ones(belief.share_guessed, count)
     most = count if n_random == count else max(count, min(CANDIDATES * count, _AT_ONCE))
     pool = candidates.draw(most, rng)
     n_random = min(n_random, len(pool))
@@ -121,9 +121,9 @@ def draw_round(
     return questions, (order < n_random)
 
 
-def _random_ones(doubt: float, count: int) -> int:
+def _random_ones(share_guessed: float, count: int) -> int:
     """The number of random questions in a round: the share of predictions that are guesses."""
-    return min(count, max(1, round(max(RANDOM_SHARE, doubt) * count)))
+    return min(count, max(1, round(max(RANDOM_SHARE, share_guessed) * count)))
 
 
 def _draw_by(scores: Floats, count: int, rng: np.random.Generator) -> Objects:
@@ -166,19 +166,19 @@ class Candidates:
 
     def draw(self, count: int, rng: np.random.Generator) -> Objects:
         """About `count` different questions in random order; fewer if there are no more."""
-        found, size = self._fresh(self._pool), min(_AT_ONCE, 2 * count + 64)
+        pool, size = self._fresh(self._pool), min(_AT_ONCE, 2 * count + 64)
         while True:
-            before = len(found)
+            before = len(pool)
             drawn = _distinct(random_questions(self._n, size, rng))
-            found = _distinct(np.concatenate([found, self._fresh(drawn)]))
-            few = size == _AT_ONCE and len(found) - before <= _WORTHWHILE * len(found)
-            if few or len(found) >= count:
+            pool = _distinct(np.concatenate([pool, self._fresh(drawn)]))
+            few = size == _AT_ONCE and len(pool) - before <= _WORTHWHILE * len(pool)
+            if few or len(pool) >= count:
                 break
             size = _AT_ONCE
-        found = found[rng.permutation(len(found))]
+        pool = pool[rng.permutation(len(pool))]
         # Questions that `askable` allows are stored, since they may be rare.
-        self._pool = found[:0] if self._askable is None else found[:_AT_ONCE]
-        return found[:count]
+        self._pool = pool[:0] if self._askable is None else pool[:_AT_ONCE]
+        return pool[:count]
 
     def _fresh(self, questions: Objects) -> Objects:
         keys, _ = pack(questions)
@@ -256,21 +256,21 @@ class ScreenSource:
 
     def draw(self, belief: Belief, count: int, rng: np.random.Generator) -> tuple[Objects, Answers]:
         """Screens for a round, and which of them are random; fewer if there are no more."""
-        n_random = _random_ones(belief.doubt, count)
-        found: list[Objects] = []
+        n_random = _random_ones(belief.share_guessed, count)
+        screens: list[Objects] = []
         random: list[bool] = []
         vain = 0  # draws since the last new screen
-        while (missing := count - len(found)) and vain < CANDIDATES:
+        while (missing := count - len(screens)) and vain < CANDIDATES:
             blind = n_random - sum(random)  # screens that may not be asked are replaced
             rows = [self._random(rng) for _ in range(blind)]
             rows += self._chosen(belief.fit, missing - blind, rng)
             new = self._new(rows)
             vain = 0 if new else vain + len(rows)
-            found += [rows[i] for i in new]
+            screens += [rows[i] for i in new]
             random += [i < blind for i in new]
-        screens = np.array(found, dtype=np.int64).reshape(-1, self.task.shown + 1)
-        order = rng.permutation(len(screens))
-        return screens[order], np.array(random, dtype=np.bool_)[order]
+        questions = np.array(screens, dtype=np.int64).reshape(-1, self.task.shown + 1)
+        order = rng.permutation(len(questions))
+        return questions[order], np.array(random, dtype=np.bool_)[order]
 
     def _random(self, rng: np.random.Generator) -> Objects:
         """A random screen; all objects are queries, and are shown, about equally often."""

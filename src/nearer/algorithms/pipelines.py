@@ -461,8 +461,8 @@ def make_strategy(
     wanted = {name: value for name, value in options.items() if value is not None}
     if foreign := sorted(set(wanted) - own - {"budget"}):
         fit = [name for name, options in takes.items() if options >= set(foreign)]
-        given = ", ".join(f"{name}={wanted[name]!r}" for name in foreign)
+        listed = ", ".join(f"{name}={wanted[name]!r}" for name in foreign)
         rule = f"the method {method!r} has no such option; {', '.join(fit) or 'none'} has"
-        raise InvalidInput(f"{given}: {rule}")
+        raise InvalidInput(f"{listed}: {rule}")
     known = {name: value for name, value in wanted.items() if name in own}
     return METHODS[method](n_objects, random_state=random_state, **known)

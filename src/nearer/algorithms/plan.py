@@ -38,7 +38,7 @@ TASKS_TRIED = ("1 of 2", "odd-one-out", "1 of 4", "2 of 8", "4 of 12", "4 of 16"
 _FURTHER = 50  # people whose answers are predicted
 
 
-def forecast(
+def expected_cost(
     n_objects: int,
     n_components: int,
     *,
@@ -136,7 +136,7 @@ def plan_pilot(
     n_repeats: int = 40,
     random_state: int | np.random.Generator | None = None,
 ) -> PilotPlan:
-    """Forecast what comparisons by more people, or more of them, are worth, from a pilot.
+    """Predict what comparisons by more people, or more of them, are worth, from a pilot.
 
     Each repeat takes one of the maps that the pilot leaves possible and people like those of the
     pilot, whose answers to random questions are fitted. None: as many people as in the pilot, twice
@@ -153,8 +153,8 @@ def plan_pilot(
     rng = checks.generator(random_state)
     # every tenth, since neighbours in the chain are alike
     drawn = list(draw_populations(posterior, _answers_of(pilot), 10 * n_repeats, rng))[9::10]
-    given = [(pilot, *each, people, sizes, rng.spawn(1)[0]) for each in drawn]
-    runs = parallel_map(_like_pilot, given)
+    jobs = [(pilot, *each, people, sizes, rng.spawn(1)[0]) for each in drawn]
+    runs = parallel_map(_like_pilot, jobs)
     limits = np.quantile(runs, [0.1, 0.5, 0.9], axis=0, method="weibull")  # one more run is inside
     return PilotPlan(people, sizes, *np.moveaxis(limits, 0, -1))
 
@@ -190,7 +190,7 @@ def _like_pilot(
     pilot's people, who are drawn with replacement first, since they are themselves a sample.
     """
     (n, d), known = X.shape, replace(pilot.details["posterior"].noise, bias=False)
-    found = np.empty((2, len(people), len(sizes)))
+    shares = np.empty((2, len(people), len(sizes)))
     for i, count in enumerate(people.tolist()):
         maps = np.tile(X, (count + _FURTHER, 1, 1))
         if noise.apart and pilot.people is not None:
@@ -209,8 +209,8 @@ def _like_pilot(
         rows, test = np.split(answered(questions, near), [sizes[-1]])
         for j, size in enumerate(sizes.tolist()):
             fit = fit_posterior(as_answers(rows[:size], n), d, known, rng=rng)
-            found[:, i, j] = (fit.margins(test)[0] > 0).mean(), mean_kendall_tau(X, fit.positions)
-    return found
+            shares[:, i, j] = (fit.margins(test)[0] > 0).mean(), mean_kendall_tau(X, fit.positions)
+    return shares
 
 
 @dataclass(frozen=True)
@@ -283,12 +283,12 @@ def _simulate(X: Floats, noise: float, task: Task, size: int, seed: int) -> tupl
         X, scale=scale_of(truth, noise), noise="fresh", choose=task.choose, random_state=rng
     )
     strategy = adaptive(n, budget=size, n_components=d, quality=1, task=task, random_state=rng)
-    found = run(strategy, people)
-    predicted, p = found.predict(test), people.probability(test)
+    embedding = run(strategy, people)
+    predicted, p = embedding.predict(test), people.probability(test)
     return (
         float(np.mean(predicted == (truth > 0))),
         float(np.mean(np.where(predicted, p, 1 - p))),
-        float(mean_kendall_tau(X, found.positions)),
+        float(mean_kendall_tau(X, embedding.positions)),
         float(np.mean(np.maximum(p, 1 - p))),
     )
 

@@ -455,8 +455,8 @@ def _as_array(said: Any, shape: tuple[int, ...]) -> Said:
         array = np.array([*said, None], dtype=object)[:-1]
     if array.shape != shape:
         rule = f"it must return one answer for each, a list or an array of shape {shape}"
-        found = f"{said!r:.80}, of shape {array.shape} for {shape[0]} questions"
-        raise OracleError(f"the oracle returned {found}: {rule}")
+        returned = f"{said!r:.80}, of shape {array.shape} for {shape[0]} questions"
+        raise OracleError(f"the oracle returned {returned}: {rule}")
     return array
 
 

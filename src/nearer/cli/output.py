@@ -76,7 +76,7 @@ def drawing_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def visible(text: str) -> str:
     """A text with its control characters written out."""
-    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -81,11 +81,11 @@ def command(
     if not expected:
         raise click.UsageError(f"--dim must be below --objects {n_objects}")
     is_sized, title = hours is not None or most is not None, f"{n_objects:,} objects"
-    is_forecast = n_objects > TOGETHER or options["cost"] is not None
+    is_estimate = n_objects > TOGETHER or options["cost"] is not None
     if is_sized and len(expected) != 1:
         raise click.UsageError("studies are simulated with one --dim and one --noise: add them")
-    if len(expected) != 1 or (is_forecast and not is_sized):
-        show(*_forecast(n_objects, expected, options["cost"]), as_json=as_json, title=title)
+    if len(expected) != 1 or (is_estimate and not is_sized):
+        show(*_expected_cost(n_objects, expected, options["cost"]), as_json=as_json, title=title)
         return
     d, wrong = expected[0]
     title += f", {amount(d, 'dimension')}, {wrong:.0%} wrong answers"
@@ -100,12 +100,12 @@ def command(
     show(study | figures, columns, lines, as_json=as_json, title=title, left=("task",))
 
 
-def _forecast(n: int, expected: list[tuple[int, float]], cost: float | None) -> Plan:
-    from nearer.algorithms.plan import forecast
+def _expected_cost(n: int, expected: list[tuple[int, float]], cost: float | None) -> Plan:
+    from nearer.algorithms.plan import expected_cost
 
     rows: list[dict[str, Any]] = []
     for d, wrong in expected:
-        comparisons, rounds = forecast(n, d, noise=wrong)
+        comparisons, rounds = expected_cost(n, d, noise=wrong)
         paid = None if cost is None else round(cost * comparisons, 2)
         row = {"n_components": d, "noise": wrong, "n_comparisons": comparisons, "n_rounds": rounds}
         rows.append({**row, "cost": paid})

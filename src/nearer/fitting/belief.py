@@ -41,8 +41,8 @@ from nearer.fitting.initial import FEWEST, NEARLY, ROUGH
 from nearer.fitting.likelihood import (
     Answers,
     Comparisons,
-    MarginForecast,
     Noise,
+    PredictedMargins,
     as_answers,
     moderate,
 )
@@ -188,22 +188,22 @@ class Belief:
     def evidence(self) -> dict[int, Any]:
         """Dimension → its probability, and how well it predicted held-out answers."""
         chances = self.probabilities
-        found: dict[int, Any] = {d: {"probability": chances[d]} for d in sorted(chances)}
+        known: dict[int, Any] = {d: {"probability": chances[d]} for d in sorted(chances)}
         for d, tried in sorted(self._tried.items()):
-            found[d] = {
+            known[d] = {
                 "log_likelihood": tried.best.score,
                 "accuracy": tried.best.accuracy,
                 "noise": tried.strongest.noise,
-                **found.get(d, {}),
+                **known.get(d, {}),
             }
-        return found
+        return known
 
     @property
     def error_rate(self) -> float:
         """Share of the answers that the positions violate; one half before there are any."""
         if not len(self.answers):
             return 0.5
-        wrong = 1 - self.answers.forecast(self.fit).right
+        wrong = 1 - self.answers.predictions(self.fit).right
         known = np.isfinite(wrong)
         return float(np.average(wrong[known], weights=self.answers.weights[known]))
 
@@ -224,7 +224,7 @@ class Belief:
         return self.expected_tau_of(self.fit)
 
     @property
-    def doubt(self) -> float:
+    def share_guessed(self) -> float:
         """The share of predictions that are guesses: 1 if none beats a coin, 0 if all come true."""
         held = self.held_out
         if held is None or not held.beats_a_coin:
@@ -341,9 +341,9 @@ class Belief:
         self._revise()
         known, somewhere = self.held_out, self.fit.positions.any()
         if self.is_exact and known and somewhere and self.dimension != before:
-            assert isinstance(known.forecast, MarginForecast)  # others are out of date
+            assert isinstance(known.predictions, PredictedMargins)  # others are out of date
             weights = self.answers.weights[known.rows] / self.answers.odds[known.rows]
-            self._predicted = np.stack([known.forecast.margins, weights])
+            self._predicted = np.stack([known.predictions.margins, weights])
 
     def _revise(self) -> None:
         if self.is_exact and self._satisfied() and self._review_exact(self.held_out, None):
@@ -428,9 +428,9 @@ class Belief:
 
     def _less_probable_than(self, p: float, fit: Posterior | None = None) -> float:
         """Share of the answers that are less probable than p under the present fit or another."""
-        forecast = self.answers.forecast(self.fit if fit is None else fit)
-        assert isinstance(forecast, MarginForecast)
-        return float(np.average(expit(forecast.margins) < p, weights=self.answers.weights))
+        predictions = self.answers.predictions(self.fit if fit is None else fit)
+        assert isinstance(predictions, PredictedMargins)
+        return float(np.average(expit(predictions.margins) < p, weights=self.answers.weights))
 
     def _settle_exact(self, d: int, noise: Noise) -> int:
         scores = {d: self._tried[d].best.pieces}
@@ -487,10 +487,10 @@ class Belief:
         for start in starts:
             other = fit_posterior(self.answers, d, noise, start=start, rng=self._rng)
             more = log_posterior(self.answers, other.positions, noise)
-            found = abs(more - value) <= math.sqrt(ROUGH) * abs(value)  # half of a fit's digits
+            agrees = abs(more - value) <= math.sqrt(ROUGH) * abs(value)  # half of a fit's digits
             if more > value:
                 best, value = other, more
-            if found:
+            if agrees:
                 break
         return best
 
@@ -502,10 +502,10 @@ class Belief:
             best = max(self._tried, key=lambda d: self._tried[d].best.score)
             d = next((d for d in (best + 1, best + 2) if d not in self._tried), most + 1)
             known = self._tried[max(e for e in self._tried if e < d)]
-            found = self._tune(d, known.best) if d <= most else None
-            if found is None:
+            tuned = self._tune(d, known.best) if d <= most else None
+            if tuned is None:
                 return best
-            self._tried[d] = found
+            self._tried[d] = tuned
 
     def _tune(self, d: int, like: HeldOut) -> Tuned | None:
         """The result of a search that starts from known fits."""
@@ -528,10 +528,10 @@ class Belief:
     def _other_curve_is_better(self, d: int) -> bool:
         """Compare both curves again if one was chosen in another dimension; the better remains."""
         known, rival = self._tried[d], self._rival
-        found = rival and tune_from(self.answers, known.best, rival.best.fitted_noise)
-        if found is None:
+        tuned = rival and tune_from(self.answers, known.best, rival.best.fitted_noise)
+        if tuned is None:
             return False
-        self._rival, self._tried[d] = sorted([known, found], key=lambda tuned: tuned.best.score)
+        self._rival, self._tried[d] = sorted([known, tuned], key=lambda each: each.best.score)
         return self._tried[d].best.noise.tail != known.best.noise.tail
 
     def _choose_dimension(self, d: int, tuned: Tuned) -> int:
@@ -540,8 +540,8 @@ class Belief:
             tried = self._tune(e, known)
             if tried is None:
                 return None
-            found = [tried, *filter(None, [self._tried.get(e)])]
-            self._tried[e] = max(found, key=lambda tuned: tuned.best.score)
+            rivals = [tried, *filter(None, [self._tried.get(e)])]
+            self._tried[e] = max(rivals, key=lambda tuned: tuned.best.score)
             return self._tried[e].best.pieces
 
         return settle(d, attempt, {d: tuned.best.pieces}, self._most_carried(d))

@@ -27,11 +27,11 @@ from nearer.fitting.initial import EXACT_PRIOR, FEWEST, fit_from_more_dimensions
 from nearer.fitting.likelihood import (
     MOST_LAPSE,
     Answers,
-    ChoiceForecast,
     Comparisons,
     Curve,
-    MarginForecast,
     Noise,
+    PredictedChoices,
+    PredictedMargins,
     moderate,
 )
 from nearer.fitting.posterior import (
@@ -80,7 +80,7 @@ class HeldOut:
     """Predictions of answers that the fits behind them have not seen."""
 
     rows: NDArray[np.int64]  # of the evidence
-    forecast: MarginForecast | ChoiceForecast
+    predictions: PredictedMargins | PredictedChoices
     log_likelihood: Floats  # of each under `own_curve`
     counts: Floats  # number of equal answers in each row, one on average
     weights: Floats  # 1/odds of each question, one on average
@@ -129,7 +129,7 @@ class HeldOut:
     @property
     def right(self) -> Floats:
         """How much of each answer was predicted, from 0 to 1; nan for undecided trials."""
-        return self.forecast.right
+        return self.predictions.right
 
 
 @dataclass(frozen=True)
@@ -210,13 +210,13 @@ def judged(
     answers: Answers, at: Objects, predicted: Floats, noise: Noise, fits: tuple[Floats, ...]
 ) -> HeldOut:
     """Predictions of some rows, with the curves of the largest likelihood."""
-    forecast = answers.part(at).beside(predicted)
+    predictions = answers.part(at).beside(predicted)
     asked, weights = answers.weights[at], answers.weights[at] / answers.odds[at]
-    own, logs = fit_curve(forecast, asked)
-    curve = fit_curve(forecast, weights)[0] if (weights != asked).any() else own
+    own, logs = fit_curve(predictions, asked)
+    curve = fit_curve(predictions, weights)[0] if (weights != asked).any() else own
     piece = np.unique(answers.group[at], return_inverse=True)[1]
     counts, weights = asked / asked.mean(), weights / weights.mean()
-    return HeldOut(at, forecast, logs, counts, weights, piece, noise, curve, own, fits)
+    return HeldOut(at, predictions, logs, counts, weights, piece, noise, curve, own, fits)
 
 
 def hold_out_once(
@@ -238,12 +238,12 @@ def hold_out_once(
     fit = fit_from_more_dimensions(
         rows[~out], n, n_components, loss=loss, weights=weights[~out], rng=rng, max_iter=1000
     )
-    forecast = MarginForecast(margins(fit.positions, rows[out]))
-    curve, logs = fit_curve(forecast, weights[out])
+    predictions = PredictedMargins(margins(fit.positions, rows[out]))
+    curve, logs = fit_curve(predictions, weights[out])
     piece = np.unique(group[out], return_inverse=True)[1]
     counts = weights[out] / weights[out].mean()
     at, fits = np.flatnonzero(out), (fit.positions,)
-    return HeldOut(at, forecast, logs, counts, counts, piece, Noise(), curve, curve, fits)
+    return HeldOut(at, predictions, logs, counts, counts, piece, Noise(), curve, curve, fits)
 
 
 def tune(
@@ -298,12 +298,12 @@ def tune_from(answers: Answers, known: HeldOut, noise: Noise) -> Tuned | None:
     return tune(answers, starts[0].shape[1], noise, starts=starts)
 
 
-def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tuple[Curve, Floats]:
+def fit_curve(known: PredictedMargins | PredictedChoices, weights: Floats) -> tuple[Curve, Floats]:
     """The curve under which the answers are most likely, and the log-likelihood of each."""
-    scale = 1 / max(forecast.size, 1e-9)
+    scale = 1 / max(known.size, 1e-9)
 
     def cost(x: Floats) -> tuple[float, Floats]:
-        logs, by_sharpness, by_lapse = forecast.along(scale * x[0], x[1])
+        logs, by_sharpness, by_lapse = known.along(scale * x[0], x[1])
         gradient = np.array([scale * np.sum(weights * by_sharpness), np.sum(weights * by_lapse)])
         return -float(np.sum(weights * logs)) / total, -gradient / total
 
@@ -311,7 +311,7 @@ def fit_curve(forecast: MarginForecast | ChoiceForecast, weights: Floats) -> tup
     bounds = [(FLATTEST, None), (0, MOST_LAPSE)]
     sharpness, lapse = (float(value) for value in least(cost, np.array([1.0, 0.02]), bounds))
     curve = Curve(sharpness * scale, lapse)
-    return curve, forecast.along(curve.sharpness, lapse)[0]
+    return curve, known.along(curve.sharpness, lapse)[0]
 
 
 def _split_off_fold(answers: Any, k: int) -> Any:
@@ -361,7 +361,7 @@ def check_distances(answers: Comparisons, held: HeldOut) -> float:
         predicted[:, out] = [_block_margins(Y, rows[out]) for Y in fits]
     at = np.argsort(held.rows)[some]
     logs = [held.log_likelihood[at]]
-    logs += [fit_curve(MarginForecast(other), weights)[1] for other in predicted]
+    logs += [fit_curve(PredictedMargins(other), weights)[1] for other in predicted]
     pieces = [np.bincount(held.piece[at], weights * each).astype(np.float64) for each in logs]
     best = max(advantage(each, pieces[0]) for each in pieces[1:])
     return min(1.0, len(predicted) * float(ndtr(-best)))
@@ -439,13 +439,13 @@ def predicted_tau(
     predicted rightly, would allow any sharpness, so it is at most that of the next wider prior.
     Distances whose difference the bias can outweigh are tied: any order of them is right.
     """
-    curve, _ = fit_curve(MarginForecast(predicted), weights)
+    curve, _ = fit_curve(PredictedMargins(predicted), weights)
     curve = replace(curve, sharpness=min(curve.sharpness, STEP))
     mean, variance = fit.margins(questions)
     known = np.abs(2 * curve.probability(moderate(mean, variance)) - 1)
     reach = 0.0 if fit.bias is None else np.sqrt(2) * float(fit.bias.std())
-    doubt = np.sqrt(np.maximum(variance, 1e-12))
-    tied = ndtr((reach - mean) / doubt) - ndtr((-reach - mean) / doubt)
+    sd = np.sqrt(np.maximum(variance, 1e-12))
+    tied = ndtr((reach - mean) / sd) - ndtr((-reach - mean) / sd)
     return float(np.mean(tied + (1 - tied) * known))
 
 
@@ -610,14 +610,14 @@ class Calibration:
 
         `times` is the number of answers that each row of the evidence stands for.
         """
-        if held_out is None or not isinstance(held_out.forecast, MarginForecast):
+        if held_out is None or not isinstance(held_out.predictions, PredictedMargins):
             return None
         times = times[held_out.rows]
         curve = held_out.curve  # the curve of `predict_proba`
-        p = np.exp(held_out.forecast.along(curve.sharpness, curve.lapse)[0])
+        p = np.exp(held_out.predictions.along(curve.sharpness, curve.lapse)[0])
         sure, right = np.maximum(p, 1 - p), (p > 0.5).astype(np.float64)
         # Sorted by margin, since rounding on a flat curve would separate right from wrong answers.
-        order = np.argsort(np.abs(held_out.forecast.margins), kind="stable")
+        order = np.argsort(np.abs(held_out.predictions.margins), kind="stable")
         order = order[times[order] > 0]  # the others have no weight
         if not len(order):
             return None

@@ -90,17 +90,17 @@ class Curve:
         Factor of the margin.
     lapse
         Probability of the unlikely answer however clear the question is.
-    doubt
+    error
         Standard error of the sharpness.
     """
 
     sharpness: float = 1.0
     lapse: float = 0.0
-    doubt: float = 0.0
+    error: float = 0.0
 
     def probability(self, margins: Floats) -> Floats:
         """The probability that people answer as the sign of the margin says."""
-        margins = moderate(self.sharpness * margins, (self.doubt * margins) ** 2)
+        margins = moderate(self.sharpness * margins, (self.error * margins) ** 2)
         return np.asarray(self.lapse + (1 - 2 * self.lapse) * expit(margins))
 
 
@@ -133,7 +133,7 @@ class _Rows:
         """A cache of the parts from which folds are predicted."""
         return {}
 
-    def forecast(self: Any, fit: Posterior) -> Any:
+    def predictions(self: Any, fit: Posterior) -> Any:
         """The predictions of a fit about the answers."""
         return self.beside(self.predict(fit))
 
@@ -187,9 +187,9 @@ class Comparisons(_Rows):
         """Moderated margins."""
         return moderate(*fit.margins(self.triplets))
 
-    def beside(self, margins: Floats) -> MarginForecast:
+    def beside(self, margins: Floats) -> PredictedMargins:
         """Predictions of these rows beside the answers."""
-        return MarginForecast(margins)
+        return PredictedMargins(margins)
 
 
 @dataclass(frozen=True)
@@ -271,9 +271,9 @@ class Choices(_Rows):
         utilities = _kernels().utilities(X, self.screens, tail)
         return moderate(utilities, np.repeat(variance, np.diff(self.starts)))
 
-    def beside(self, utilities: Floats) -> ChoiceForecast:
+    def beside(self, utilities: Floats) -> PredictedChoices:
         """Predictions of these rows beside the answers."""
-        return ChoiceForecast(self, utilities)
+        return PredictedChoices(self, utilities)
 
 
 #: Answers in either form.
@@ -281,7 +281,7 @@ Answers = Comparisons | Choices
 
 
 @dataclass(frozen=True)
-class MarginForecast:
+class PredictedMargins:
     """Predicted margins of comparisons, positive if the prediction agrees with the answer.
 
     Uncertain margins are smaller, see `moderate`.
@@ -311,7 +311,7 @@ class MarginForecast:
 
 
 @dataclass(frozen=True)
-class ChoiceForecast:
+class PredictedChoices:
     """Predicted utilities of the items, smaller if uncertain, beside the choices."""
 
     choices: Choices
@@ -473,7 +473,7 @@ def _places(kind: str, m: int) -> NDArray[np.int64]:
 def _ranges(
     starts: NDArray[np.int64], which: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The numbers from starts[i] to starts[i + 1] for the i in `kept`, and where each i begins."""
+    """The numbers from starts[i] to starts[i + 1] for the i in `which`, and where each i begins."""
     sizes = (starts[1:] - starts[:-1])[which]
     ends = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     shift = np.repeat(starts[:-1][which] - ends[:-1], sizes)

@@ -26,8 +26,8 @@ from nearer.fitting.likelihood import (
     Answers,
     Choices,
     Curve,
-    MarginForecast,
     Noise,
+    PredictedMargins,
     as_answers,
 )
 from nearer.fitting.posterior import QUESTIONS, Posterior
@@ -78,17 +78,17 @@ def rate_people(
     place = place[evidence.row]
     seen = (place >= 0) & (counts > 0)
     who, at, counts, n_people = index[seen], place[seen], counts[seen], int(index.max()) + 1
-    curve, forecast = held_out.curve, held_out.forecast
+    curve, predictions = held_out.curve, held_out.predictions
     side = biases = np.zeros(1)
-    if first_chosen is not None and isinstance(forecast, MarginForecast):
+    if first_chosen is not None and isinstance(predictions, PredictedMargins):
         side, biases = np.where(first_chosen[seen], 1.0, -1.0), _BIASES
     table = np.empty((n_people, len(_SENSITIVITY), len(_LAPSES), len(biases)))
     for (j, r), (k, lapse), (i, bias) in product(*map(enumerate, (_SENSITIVITY, _LAPSES, biases))):
-        if len(biases) > 1 and isinstance(forecast, MarginForecast):
-            shifted = MarginForecast(r * curve.sharpness * forecast.margins[at] + bias * side)
+        if len(biases) > 1 and isinstance(predictions, PredictedMargins):
+            shifted = PredictedMargins(r * curve.sharpness * predictions.margins[at] + bias * side)
             logs = shifted.along(1.0, lapse)[0]
         else:
-            logs = forecast.along(r * curve.sharpness, lapse)[0][at]
+            logs = predictions.along(r * curve.sharpness, lapse)[0][at]
         table[:, j, k, i] = np.bincount(who, counts * logs, n_people)
     p = _posterior(table.reshape(n_people, -1)).reshape(table.shape)
     of_r, of_lapse, of_bias = (p.sum(axis=axes) for axes in ((2, 3), (1, 3), (1, 2)))
@@ -299,8 +299,8 @@ class Crowd:
         add to that of independent answers.
         """
         P, weights = self.n_people, self.answers.weights
-        given = np.bincount(self.person, weights)
-        alike = max(4.0, float(given.sum() ** 2 / np.square(given).sum()))  # Kish 1965
+        per_person = np.bincount(self.person, weights)
+        alike = max(4.0, float(per_person.sum() ** 2 / np.square(per_person).sum()))  # Kish 1965
 
         def moved(counts: Objects) -> Floats:
             some = replace(self.answers, weights=weights * counts)
@@ -393,11 +393,11 @@ def learn_people(
         ratings = rate_people(crowd.answers, plain.stretched, index, weights)
     best, gains = plain, dict[float, tuple[float, float]]()
     for spread in _SPREADS.tolist() if differ != "no" and d > 1 and n_people > 1 else ():
-        found = crowd.hold_out(starts, spread)
-        gains[spread] = crowd.gain(found.own, plain.own)
-        if best is not plain and found.own.score <= best.own.score:
+        stretched = crowd.hold_out(starts, spread)
+        gains[spread] = crowd.gain(stretched.own, plain.own)
+        if best is not plain and stretched.own.score <= best.own.score:
             break
-        best = found
+        best = stretched
     if best is not plain:
         gain, error = gains[best.spread]
         best = best if differ == "weights" or gain > SAME * error else plain

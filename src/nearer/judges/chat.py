@@ -449,7 +449,7 @@ def read_letters(reply: Any, count: int) -> list[str | None]:
         if match:
             answers.setdefault(int(match[1]), set()).add(match[2].upper())
     letters = [answers.get(number, set()) for number in range(1, count + 1)]
-    return [next(iter(given)) if len(given) == 1 else None for given in letters]
+    return [next(iter(named)) if len(named) == 1 else None for named in letters]
 
 
 def _lines(reply: str, keyed: bool) -> list[str]:

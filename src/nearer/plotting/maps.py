@@ -130,9 +130,9 @@ class _PrintedMap:
         self.classes: list[tuple[Any, str]] = []  # the dots that a legend explains, and their names
         self.every = max(1, -(-self.n // MANY))  # the region of every n-th object is drawn
 
-    def draw(self, given: Axes | None, title: str) -> Axes:
-        is_one = given is not None or self.k <= 2
-        panels = {(0, 1): canvas.axes_on(given, *self._size())} if is_one else self._grid()
+    def draw(self, axes: Axes | None, title: str) -> Axes:
+        is_one = axes is not None or self.k <= 2
+        panels = {(0, 1): canvas.axes_on(axes, *self._size())} if is_one else self._grid()
         ax = panels[0, 1]
         figure = canvas.figure_of(ax)
         if is_one:
@@ -144,7 +144,7 @@ class _PrintedMap:
         self._label(panels)
         self._explain(ax, list(panels.values()))
         figure.draw_without_rendering()  # fixes layout and limits before names are placed
-        if self.n > MANY and given is None:
+        if self.n > MANY and axes is None:
             figure.set_layout_engine("none")  # another layout would draw everything twice
         for (i, j), panel in panels.items():
             self._name_objects(panel, self._places(i, j))

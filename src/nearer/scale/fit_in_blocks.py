@@ -26,7 +26,7 @@ from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
 from nearer.fitting.heldout import as_noise, fit_curve
 from nearer.fitting.initial import ENOUGH, EXTRA, FEWEST, ROUGH, is_exact
-from nearer.fitting.likelihood import Curve, MarginForecast, Noise, moderate
+from nearer.fitting.likelihood import Curve, Noise, PredictedMargins, moderate
 from nearer.fitting.posterior import WEAK_PRIOR, Posterior
 from nearer.fitting.solver import (
     Fit,
@@ -234,9 +234,9 @@ class _ManyAnswers:
         rows = self.answers.held_out
         if not len(rows):
             return np.empty(0), Curve()
-        forecast = MarginForecast(moderate(*posterior.margins(rows)))
-        curve, _ = fit_curve(forecast, np.ones(len(rows)))
-        return forecast.right, curve
+        predictions = PredictedMargins(moderate(*posterior.margins(rows)))
+        curve, _ = fit_curve(predictions, np.ones(len(rows)))
+        return predictions.right, curve
 
 
 def _embedding(

@@ -95,7 +95,7 @@ class Conductor:
 class _Loop(threading.Thread):
     """Gives a worker process the jobs that are `due`, one after the other.
 
-    `keep` takes a job and its reply, and returns whether the reply was of use.
+    `use` takes a job and its reply, and returns whether the reply was of use.
     """
 
     def __init__(
@@ -104,13 +104,13 @@ class _Loop(threading.Thread):
         path: Path,
         nice: int,
         due: Callable[[Board], Job | None],
-        keep: Callable[[Job, dict[str, Any]], bool],
+        use: Callable[[Job, dict[str, Any]], bool],
     ) -> None:
         super().__init__(name=name, daemon=True)
         self.trouble: str | None = None
         self._command = [sys.executable, "-m", "nearer.study.worker", str(path), str(nice)]
         self._process: subprocess.Popen[str] | None = None  # started when it is first needed
-        self._due, self._keep = due, keep
+        self._due, self._use = due, use
         self._news = threading.Condition()
         self._job: Job | None = None
         self._stopped = False
@@ -133,7 +133,7 @@ class _Loop(threading.Thread):
             if self._stopped or job is None:
                 return
             try:
-                pause = 0.0 if self._keep(job, self.ask(job)) else AGAIN
+                pause = 0.0 if self._use(job, self.ask(job)) else AGAIN
                 self.trouble = None
             except (NearerError, OSError, RuntimeError, ValueError) as error:
                 self.trouble = None if self._stopped else f"{self.name} failed: {error}"

@@ -57,8 +57,8 @@ _RULES = {
 
 
 def _readable(text: str) -> str:
-    if found := UNREADABLE.search(text):
-        raise ValueError(f"holds the control character {found[0]!r}; take it out")
+    if match := UNREADABLE.search(text):
+        raise ValueError(f"holds the control character {match[0]!r}; take it out")
     return text
 
 

@@ -181,8 +181,8 @@ def _read_salmon(path: Path) -> Brought:
 def _salmon_target(source: Path, target: str) -> Item:
     """A target is a text, or HTML that shows one file."""
     media = r"\s*<(?:img|video|audio)\b[^>]*?\bsrc=[\"']?([^\"'\s>]++)[^>]*+>.*"
-    if found := re.fullmatch(media, target, re.S):
-        path = _beside(source, found[1].replace("/static/targets/", ""))
+    if match := re.fullmatch(media, target, re.S):
+        path = _beside(source, match[1].replace("/static/targets/", ""))
         return read_files([(path.name, read_bytes(path))])[0]
     text = _plain(target)
     return Item(text, "text", text)

@@ -103,7 +103,7 @@ def new_study(
         raise InvalidInput(f"position={late[0]} of an own question: {rule}")
     header = {"format": FORMAT, "version": nearer.__version__, "study": secrets.token_hex(8)}
     header["config"] = config.model_dump_json()
-    with _created(Path(path)) as draft, closing(sqlite3.connect(draft, isolation_level=None)) as db:
+    with _created(Path(path)) as part, closing(sqlite3.connect(part, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.executescript((files("nearer.study") / "schema.sql").read_text(encoding="utf-8"))
         db.execute("BEGIN")
@@ -124,15 +124,15 @@ def _created(path: Path) -> Iterator[Path]:
     """A temporary name for a new database, which takes the file's place when it is complete."""
     if path.exists():
         raise InvalidInput(f"{path}: exists already; choose another name or delete it")
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        draft.touch(mode=0o600)  # it holds people's names, and the key that signs
-        yield draft
-        draft.replace(path)
+        part.touch(mode=0o600)  # it holds people's names, and the key that signs
+        yield part
+        part.replace(path)
     except (OSError, sqlite3.Error) as error:
         raise cannot_be_written(path, error) from error
     finally:
-        for left in (draft, Path(f"{draft}-wal"), Path(f"{draft}-shm")):
+        for left in (part, Path(f"{part}-wal"), Path(f"{part}-shm")):
             left.unlink(missing_ok=True)
 
 
@@ -151,8 +151,8 @@ def insert_items(db: sqlite3.Connection, items: Iterable[Item]) -> None:
 
 def back_up(path: Path, copy: Path) -> None:
     """Copy a study while it is being served; the copy is one consistent moment of it."""
-    with reading(path) as source, _created(Path(copy)) as draft:
-        with closing(sqlite3.connect(draft)) as target:
+    with reading(path) as source, _created(Path(copy)) as part:
+        with closing(sqlite3.connect(part)) as target:
             source.backup(target)
             problems = target.execute("PRAGMA integrity_check").fetchone()[0]
             target.execute("PRAGMA journal_mode = WAL")

@@ -253,12 +253,12 @@ def _has_no_head(table: Table, known: Mapping[str, int]) -> bool:
     words = [plain_word(table.header[i]) for i in three]
     if words[0] not in ("center", "centre", *"abci"):
         return False
-    given = {text for text in table.column(known["answer"]) if text not in EMPTY}
-    named = {plain_word(text) for text in given}
+    texts = {text for text in table.column(known["answer"]) if text not in EMPTY}
+    named = {plain_word(text) for text in texts}
     if words[0] in named and named <= set(words):
         return True
     numbered = any(text.isdecimal() for i in three for text in table.column(i))
-    return given in ({"0", "1", "2"}, {"1", "2", "3"}) and not numbered
+    return texts in ({"0", "1", "2"}, {"1", "2", "3"}) and not numbered
 
 
 def _with_header(table: Table, options: Options) -> Table:

@@ -258,10 +258,10 @@ def _text(name: str, text: str, ragged: bool) -> Table:
     if bad := tuple(number for number in rows if number not in good):
         more = f" ({len(bad) - 1:,} more cannot be read)" * (len(bad) > 1)
         if not ragged:
-            found = f"has {len(rows[bad[0]])} fields where line {next(iter(rows))} has {width}"
+            fault = f"has {len(rows[bad[0]])} fields where line {next(iter(rows))} has {width}"
             rule = "every row needs the same columns: take out what stands above the header, put "
             rule += f"quotes around names with a separator in them{more}"
-            raise InvalidInput(f"{name}, line {bad[0]}: {found}; {rule}")
+            raise InvalidInput(f"{name}, line {bad[0]}: {fault}; {rule}")
     columns = dict(enumerate(zip(*good.values(), strict=True)))
     frame = pd.DataFrame(columns, index=list(good), dtype=object)
     return Table(name, frame, comment=comment if len(comment) == width else None, ragged=bad)
