@@ -59,9 +59,9 @@ def test_names_cover_neither_each_other_nor_a_dot(n, d):
 
 def test_few_names_are_all_written_and_many_are_counted():
     assert len(written(plot_positions(points(8, 2), labels=names(8)))) == 8
-    ax = plot_positions(points(500, 2), labels=names(500))
+    ax = plot_positions(points(400, 2), labels=names(400))
     told = [t.get_text() for t in ax.texts if "as far as there is room" in t.get_text()]
-    assert told == [f"{len(written(ax))} of 500 names, as far as there is room"]
+    assert told == [f"{len(written(ax))} of 400 names, as far as there is room"]
 
 
 def test_a_name_is_written_as_it_is():

@@ -41,9 +41,16 @@ def exact():
 
 @pytest.fixture(scope="module")
 def many():
-    X = np.random.default_rng(0).normal(size=(600, 3))
-    rows = random_questions(600, 3_000, np.random.default_rng(1))
-    return nearer.Embedding(X, rows, 3_000, 12, (), {}, covariances=np.tile(np.eye(3), (600, 1, 1)))
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    rows = random_questions(400, 2_000, np.random.default_rng(1))
+    return nearer.Embedding(X, rows, 2_000, 12, (), {}, covariances=np.tile(np.eye(3), (400, 1, 1)))
+
+
+@pytest.fixture
+def room_for_300(monkeypatch):
+    """Tables and pictures with room for 300 objects, so that 400 are too many."""
+    for module in ("report", "maps"):
+        monkeypatch.setattr(f"nearer.plotting.{module}.MANY", 300)
 
 
 @pytest.fixture(scope="module")
@@ -148,11 +155,12 @@ def test_exact_answers_in_one_dimension(exact, tmp_path):
     assert "People" not in page
 
 
+@pytest.mark.usefixtures("room_for_300")
 def test_many_objects_make_no_giant(many, tmp_path):
     page = written(many, tmp_path)
     assert len(page) < 3_000_000
-    assert "500 of 600 objects" in page
-    assert page.count("<tr>") < 550
+    assert "300 of 400 objects" in page
+    assert page.count("<tr>") < 350
 
 
 def test_questions_that_were_chosen(asked, tmp_path):
@@ -301,13 +309,14 @@ def table(page, caption):
     return [[cell.strip() for cell in line.split(" | ")] for line in lines if "---" not in line]
 
 
+@pytest.mark.usefixtures("room_for_300")
 def test_objects_are_listed_by_how_sure_they_are(many, people, tmp_path):
-    sizes = np.random.default_rng(0).permutation(600) + 1.0
+    sizes = np.random.default_rng(0).permutation(400) + 1.0
     unsure = replace(many, covariances=sizes[:, None, None] ** 2 * np.eye(3) / 3)
     rows = table(written(unsure, tmp_path, "report.md"), "the least and the most certain")
     heads, rows = rows[0], rows[1:]
     assert [head.strip("| ") for head in heads][:3] == ["object", "comparisons", "uncertainty"]
-    assert len(rows) == 500
+    assert len(rows) == 300
     order = np.argsort(-sizes)
     listed = [int(row[0].strip("| ")) for row in rows]
     half = len(rows) // 2
