@@ -170,10 +170,11 @@ def counted(rows: Rows, figure: str) -> str:
     return ", ".join(f"{value}: {count}" for value, count in counts)
 
 
-def table(head: Sequence[str], lines: Iterable[Sequence[Any]]) -> str:
-    """A table in Markdown; nothing where it has no lines."""
+def table(head: Sequence[str], lines: Iterable[Sequence[Any]], *, left: int | None = None) -> str:
+    """A table in Markdown, the first columns or all flush left; nothing where it has no lines."""
     body = ["| " + " | ".join(str(value) for value in line) + " |" for line in lines]
     if not body:
         return ""
-    rule = "|" + " --- |" * len(head)
+    flush = len(head) if left is None else left
+    rule = "|" + " --- |" * flush + " ---: |" * (len(head) - flush)
     return "\n".join(["| " + " | ".join(head) + " |", rule, *body]) + "\n"

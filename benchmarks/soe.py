@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 import nearer
 from benchmarks.harness import Cell, Rows, distinct, grid, median, pick, summary, table
+from nearer.files import lock_file
 from nearer.questions import answered, random_questions
 
 TIMED = True
@@ -125,8 +125,7 @@ def _theirs(
 def cblearn_environment() -> Path:
     """An environment of its own: cblearn 0.4.0 needs NumPy 1."""
     python = HOME / "bin" / "python"
-    with HOME.with_suffix(".lock").open("w") as lock:  # several cells may want it at once
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with lock_file(HOME.with_suffix(".lock"), wait=True):  # several cells may want it at once
         if not python.exists():
             subprocess.run([sys.executable, "-m", "venv", str(HOME)], check=True)
         have = [str(python), "-c", "import cblearn"]

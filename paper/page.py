@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import platform
@@ -14,7 +13,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from benchmarks.cells import FinishedCells
-from nearer.files import table_text
+from benchmarks.harness import table as markdown_table
+from nearer.files import data_url, table_text
 from paper.experiments import FULL, Experiment, list_experiments
 from paper.figures import Drawing, draw_figures
 from paper.notes import Note, notes_for
@@ -162,17 +162,15 @@ def as_markdown(page: Page, folder: str = "") -> str:
 
 
 def _markdown_rows(table: Table) -> list[str]:
-    heads = " | ".join(column.head for column in table.columns)
-    rules = " | ".join("---:" if i > 1 else "---" for i in range(len(table.columns)))
-    lines = [heads, rules]
+    lines = []
     for r, row in enumerate(table.rows):
         shown = []
         for c, (value, column) in enumerate(zip(row, table.columns, strict=True)):
             mark = table.marks.get((r, c))
             text = show(value, column.digits).replace("|", "\\|")
             shown.append(text + (_ARROW[mark] if mark else ""))
-        lines.append(" | ".join(shown))
-    return [f"| {line} |" for line in lines]
+        lines.append(shown)
+    return markdown_table([column.head for column in table.columns], lines, left=2).splitlines()
 
 
 _STYLE = """
@@ -194,7 +192,7 @@ def as_html(page: Page) -> str:
     pictures = {f"{drawing.name}.png": drawing.png for drawing in page.drawings}
 
     def inside(source: re.Match[str]) -> str:
-        return f'src="data:image/png;base64,{base64.b64encode(pictures[source[1]]).decode()}"'
+        return f'src="{data_url(pictures[source[1]], "image/png")}"'
 
     body = re.sub(r'src="(\w+\.png)"', inside, body)
     return (

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import zipfile
 from dataclasses import fields, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from embeddingkit import NAMES, N, fitted
 import nearer
 from nearer import embedding as embedding_module
 from nearer.errors import InvalidInput
+from nearer.files import lock_file
 from nearer.fitting.likelihood import Noise
 from nearer.fitting.posterior import Posterior
 
@@ -292,3 +294,14 @@ def test_files_are_written_where_links_lead_and_nowhere_else(noisy, tmp_path):
     noisy.save(tmp_path / ("x" * 250 + ".npz"))
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"target.npz", "link.npz", "pipe.npz", "file", "x" * 250 + ".npz"}
+
+
+def test_a_lock_is_refused_or_waited_for(tmp_path):
+    first = lock_file(tmp_path / "one.lock")
+    with pytest.raises(BlockingIOError):
+        lock_file(tmp_path / "one.lock")
+    end = threading.Timer(0.2, first.close)
+    end.start()
+    with lock_file(tmp_path / "one.lock", wait=True):
+        assert first.closed
+    end.join()

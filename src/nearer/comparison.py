@@ -312,9 +312,7 @@ def _fits_of_groups(
             raise InvalidInput(f"groups: {error} is in none; {remedy}") from None
     of_answer = np.asarray(groups)
     if of_answer.shape != (len(trials),) or len(kinds := np.unique(of_answer)) != 2:
-        value = (
-            f"groups of shape {of_answer.shape} with {len(np.unique(of_answer))} different values"
-        )
+        value = f"groups of shape {of_answer.shape} with {len(np.unique(of_answer))} kinds"
         rule = f"one of two for each of the {len(trials):,} answers, or a mapping from people"
         raise InvalidInput(f"{value}: must be {rule}")
     known: dict[str, Any] = {"n_objects": loaded.n, "differ": "no", "random_state": rng}

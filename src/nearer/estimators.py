@@ -42,7 +42,7 @@ from nearer.fitting.solver import (
     violated,
 )
 from nearer.parallel import parallel_map
-from nearer.questions import Floats, Objects, answered
+from nearer.questions import Floats, Objects, answered, near_first
 from nearer.trials import MOST_SORTED, examine
 
 
@@ -189,7 +189,7 @@ def _answered(triplets: Any, y: ArrayLike | None) -> NDArray[Any]:
         values = ", ".join(map(repr, dict.fromkeys(answers.tolist())))
         rule = "answers must be True or 1 (a is nearer), and False, 0 or -1 (b is)"
         raise InvalidInput(f"y holds {values[:60]}: {rule}")
-    return np.where((answers == 1)[:, None], rows, rows[:, [0, 2, 1]])  # perhaps names
+    return near_first(rows, answers == 1)
 
 
 def _is_sparse(answers: Any) -> bool:

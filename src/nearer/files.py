@@ -88,11 +88,9 @@ def refuse_larger(path: str | os.PathLike[str], size: int) -> None:
     most = os.environ.get("NEARER_MAX_BYTES", "")
     limit = int(most) if most.isdecimal() else 4 << 30
     if size > limit:
-        rule = (
-            f"holds {size:,} bytes or more, and {limit:,} are allowed; if you trust the file, set"
-        )
-        remedy = "the environment variable NEARER_MAX_BYTES to a larger number"
-        raise InvalidInput(f"{os.fspath(path)}: {rule} {remedy}")
+        rule = f"holds {size:,} bytes or more, and {limit:,} are allowed"
+        remedy = "if you trust it, set the environment variable NEARER_MAX_BYTES to a larger number"
+        raise InvalidInput(f"{os.fspath(path)}: {rule}; {remedy}")
 
 
 def _content(path: Path, stream: IO[bytes]) -> bytes:
@@ -294,18 +292,18 @@ def sha256(path: str | os.PathLike[str]) -> str:
         return hashlib.file_digest(source, "sha256").hexdigest()
 
 
-def lock_file(path: Path) -> IO[bytes]:
+def lock_file(path: Path, *, wait: bool = False) -> IO[bytes]:
     """Open a file, made if there is none, that no other process can lock until it is closed.
 
     It is locked itself, since a second file beside it could be deleted and made again between two
-    processes. `BlockingIOError` says that another process holds the lock.
+    processes. If another process holds the lock, `wait` waits for it; else `BlockingIOError`.
     """
     path.touch(mode=0o600)  # answers of people are private to the file's owner
     file = path.open("ab")
     try:
         import fcntl  # noqa: PLC0415 - not on Windows, where SQLite's own locks must do
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except ImportError:
         pass
     except OSError:

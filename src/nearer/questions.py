@@ -45,11 +45,15 @@ def answered(questions: Questions, answers: Said) -> Objects:
     if len(unsure := unsure_rows(answers)):
         rows, said = (np.delete(each, unsure, axis=0) for each in (rows, said))
     if rows.shape[1] <= 3:
-        near = said if said.dtype == np.bool_ else said > 0.5
-        return np.where(near[:, None], rows, rows[:, [0, 2, 1]])
+        return near_first(rows, said if said.dtype == np.bool_ else said > 0.5)
     chosen, rows = said.astype(np.bool_)[rows[:, 0] >= 0], rows[rows[:, 0] >= 0]
     screen, near, far = np.nonzero(chosen[:, :, None] & ~chosen[:, None, :])
     return np.stack([rows[screen, 0], rows[screen, 1 + near], rows[screen, 1 + far]], axis=1)
+
+
+def near_first(rows: NDArray[Any], a_is_nearer: Answers) -> NDArray[Any]:
+    """Questions (head, a, b) of numbers or names as (head, near, far)."""
+    return np.where(a_is_nearer[:, None], rows, rows[:, [0, 2, 1]])
 
 
 def weighted(questions: Questions, answers: Said) -> tuple[Objects, Floats]:

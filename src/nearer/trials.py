@@ -25,7 +25,7 @@ from nearer import checks
 from nearer.checks import Shown, amount
 from nearer.errors import InvalidInput
 from nearer.files import one_message
-from nearer.questions import Answers, Floats, Objects, Questions, Said, pack, unsure_rows
+from nearer.questions import Answers, Floats, Objects, Questions, Said, answered, pack, unsure_rows
 
 TASKS = ("near", "odd-one-out", "most-central", "pairs")
 _EACH = ("query", "shown", "chosen", "wanted", "people", "seconds", "weights")  # one a trial
@@ -345,8 +345,7 @@ class Trials(Shown):
         """
         if self.are_comparisons:
             rows, second, decided = self.questions[:, :3], self.chosen[:, 1] > 0, self.decided
-            if second.any():
-                rows = np.where(second[:, None], rows[:, [0, 2, 1]], rows)
+            rows = answered(rows, ~second) if second.any() else rows
             return rows if decided.all() else rows[decided], np.flatnonzero(decided)
         items = self.shown.reshape(*self.chosen.shape, 2 if self.kind == "pairs" else 1)
         there = items[:, :, 0] >= 0
