@@ -318,7 +318,11 @@ def test_nothing_is_dropped_silently(write):
         ("#a,#b,#c\n#d,#e,#f\n", {}, "has no rows"),
         ("#x,y,z\ny,z,x\n", {}, "line '#x,y,z' may be a header, a comment or an answer"),
         ("head,left,right\n0,1,2\n", {"header": True}, "make no answer; needed are"),
-        ("head,winner,winner,loser\n0,1,2,3\n", {}, "has winner 2 times; rename or drop"),
+        (
+            "head,winner,winner,loser\n0,1,2,3\n",
+            {},
+            r"\.csv: header head,winner,winner,loser has winner 2 times; rename or drop",
+        ),
         ("a,b,b\n0,1,2\n", {"columns": {"head": "a", "near": "b", "far": 2}}, "has b 2 times"),
         ("a,b,c\n0,1,2\n", {"columns": {"top": "a"}}, "'top' is no part"),
         ("a,b,c\n0,1,2\n", {"columns": {"head": "z"}}, "the columns are a, b, c"),

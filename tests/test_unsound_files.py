@@ -169,6 +169,135 @@ def test_parquet_that_claims_much_is_refused(tmp_path, monkeypatch):
             nearer.read_triplets(tmp_path / f"{name}.parquet")
 
 
+def parquet(folder, first, **how):
+    """A small file of triplets with these heads."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    rest = {"near": ["b"] * len(first), "far": ["c"] * len(first)}
+    pq.write_table(pa.table({"head": first, **rest}), folder / "t.parquet", **how)
+    assert (folder / "t.parquet").stat().st_size < 10_000
+    return folder / "t.parquet"
+
+
+LONG = "a" * 100_000
+
+
+def test_texts_that_parquet_holds_once_count_as_often_as_they_occur(tmp_path, monkeypatch):
+    pa = pytest.importorskip("pyarrow")
+    texts, delta = pa.array([LONG] * 500), "DELTA_BYTE_ARRAY"
+    heads = [
+        (texts, {}),
+        (texts.cast(pa.binary()), {}),
+        (texts.dictionary_encode(), {}),
+        (pa.array([[LONG, "b"]] * 500), {}),
+        (pa.array([{"x": [LONG]}] * 500), {}),
+        (pa.array([[("b", LONG)]] * 500, pa.map_(pa.string(), pa.string())), {}),
+        (pa.ExtensionArray.from_storage(pa.json_(), pa.array([f'"{LONG}"'] * 500)), {}),
+        (texts, {"use_dictionary": False, "column_encoding": {"head": delta}}),
+        (texts.cast(pa.binary(100_000)), {}),
+        (pa.array([None] * 500, pa.list_(pa.int8(), 100_000)), {}),
+    ]
+    monkeypatch.setenv("NEARER_MAX_BYTES", "30000000")
+    for head, how in heads:
+        file = parquet(tmp_path, head, compression="zstd", **how)
+        with pytest.raises(InvalidInput, match="NEARER_MAX_BYTES"):
+            nearer.read_triplets(file)
+    monkeypatch.setenv("NEARER_MAX_BYTES", "60000000")
+    assert nearer.read_triplets(parquet(tmp_path, texts)).labels == (LONG, "b", "c")
+
+
+def test_every_encoding_of_parquet_is_read(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    texts = pa.array(["a", None, "x"])
+    for encoding in ("PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"):
+        how = {"use_dictionary": False, "column_encoding": {"head": encoding}}
+        with pytest.warns(nearer.errors.DroppedRows):
+            read = nearer.read_triplets(parquet(tmp_path, texts, **how), drop_bad_rows=True)
+        assert read.labels == ("a", "b", "c", "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        # each person has as much room as the longest name needs
+        ("head,near,far,person\n" + "a,b,c,p\n" * 999 + f"a,b,c,{LONG}\n", 10_000_000),
+        ('{"answers": ["a", "b", "c"], "agreement": [10000, 0]}\n' * 20, 10_000_000),
+        # each screen has as many columns as the longest
+        (
+            '{"query": "a", "shown": ["b", "c"], "chosen": ["b"]}\n' * 999
+            + json.dumps({"query": "a", "shown": list(range(5000)), "chosen": [1]}),
+            10_000_000,
+        ),
+        # each chosen object is nearer than each other
+        (
+            json.dumps({"query": "a", "shown": list(range(5000)), "chosen": list(range(2500))}),
+            10_000_000,
+        ),
+    ],
+)
+def test_short_texts_that_ask_for_much_memory_are_refused(tmp_path, monkeypatch, text, limit):
+    file = tmp_path / ("t.csv" if text.startswith("head") else "t.jsonl")
+    file.write_text(text)
+    monkeypatch.setenv("NEARER_MAX_BYTES", str(limit))
+    with pytest.raises(InvalidInput, match=r"t\.(csv|jsonl): holds .*NEARER_MAX_BYTES"):
+        nearer.read_triplets(file)
+
+
+def test_votes_are_counts_that_can_be(tmp_path):
+    (tmp_path / "t.json").write_text('[{"answers": ["a", "b", "c"], "agreement": [1000000000, 0]}]')
+    with pytest.raises(InvalidInput, match="two counts of votes from 0 to 10,000"):
+        nearer.read_triplets(tmp_path / "t.json")
+
+
+def psiz_file(path, **arrays):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "w") as file:
+        given = {"stimulus_set": [[0, 1, 2]], "n_select": [1], "is_ranked": [False]}
+        for name, values in (given | arrays).items():
+            file[name] = values
+    return path
+
+
+def test_texts_that_hdf5_holds_once_count_as_often_as_they_occur(tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    texts = h5py.string_dtype()
+    with h5py.File(psiz_file(tmp_path / "t.h5"), "a") as file:
+        places = file.create_dataset("stimuli", 2000, texts)
+        places[0] = LONG
+        start = places.id.get_offset()
+    data = bytearray((tmp_path / "t.h5").read_bytes())
+    data[start : start + 2000 * 16] = data[start : start + 16] * 2000  # all refer to one text
+    (tmp_path / "t.h5").write_bytes(data)
+    with h5py.File(psiz_file(tmp_path / "fill.h5"), "a") as file:
+        file.create_dataset("stimuli", 2000, texts, fillvalue=LONG)
+    monkeypatch.setenv("NEARER_MAX_BYTES", "50000000")
+    for name in ("t.h5", "fill.h5"):
+        assert (tmp_path / name).stat().st_size < 300_000
+        with pytest.raises(InvalidInput, match=r"holds .*NEARER_MAX_BYTES"):
+            nearer.read_trials(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"stimuli": [b"\xff", b"b", b"c"]},
+        {"stimuli": [1, 2, 3]},
+        {"stimulus_set": [0, 1, 2]},
+        {"stimulus_set": [["a", "b", "c"]]},
+        {"n_select": 1},
+        {"n_select": [1, 2]},
+        {"n_select": [2j]},
+        {"mask_zero": [0, 0]},
+        {"is_ranked": [[True, False]]},
+        {"agent_id": [1, 2]},
+    ],
+)
+def test_hdf5_of_other_shapes_is_one_message(tmp_path, arrays):
+    with pytest.raises(InvalidInput, match=r"t\.h5.*: "):
+        nearer.read_trials(psiz_file(tmp_path / "t.h5", **arrays))
+
+
 def test_hdf5_reads_no_other_file_and_asks_for_no_more_than_it_holds(tmp_path):
     h5py = pytest.importorskip("h5py")
     (tmp_path / "secret.bin").write_bytes(np.arange(10, dtype=np.int64).tobytes())

@@ -30,17 +30,9 @@ from nearer.asking.oracles import DistanceOracle, PointOracle
 from nearer.asking.run import run
 from nearer.asking.sort import Order
 from nearer.errors import AnswersWarning, InvalidInput
+from nearer.fitting import solver
 from nearer.fitting.initial import fit_from_more_dimensions
-from nearer.fitting.solver import (
-    Device,
-    Fit,
-    Loss,
-    fit_positions,
-    prepare,
-    random_start,
-    using,
-    violated,
-)
+from nearer.fitting.solver import Device, Fit, Loss
 from nearer.parallel import parallel_map
 from nearer.questions import Floats, Objects, answered, near_first
 from nearer.trials import MOST_SORTED, examine
@@ -140,7 +132,7 @@ class _TripletEstimator(_PositionsEstimator):
         are_numbers = names is None or isinstance(names[0], int)
         self.objects_ = None if are_numbers else np.array(names)
         self.n_contradictions_ = _warn_about(loaded)
-        with using(self.device):
+        with solver.using(self.device):
             d = checks.n_components(self.n_components, loaded.n)
             fitted = self._embed(loaded, d, rng, start)
         self.n_features_in_ = 3
@@ -157,7 +149,7 @@ class _TripletEstimator(_PositionsEstimator):
     def predict(self, questions: ArrayLike) -> NDArray[np.bool_]:
         """Answer questions (head, a, b) by the positions: True if a is nearer."""
         rows = self._numbered(questions)
-        return ~violated(self.embedding_, rows)
+        return ~solver.violated(self.embedding_, rows)
 
     def _numbered(self, questions: ArrayLike) -> Objects:
         """Questions about names, or numbers, as questions about numbers."""
@@ -300,7 +292,7 @@ class _LossEstimator(_TripletEstimator):
         return Loss(type(self).__name__.lower())
 
     def _embed(self, loaded: LoadedAnswers, d: int, rng: np.random.Generator, init: Any) -> Fit:
-        passes = prepare(loaded.rows, loaded.n, loaded.weights)
+        passes = solver.prepare(loaded.rows, loaded.n, loaded.weights)
         options: dict[str, Any] = {
             "loss": self._loss(),
             "max_iter": checks.whole("max_iter", self.max_iter),
@@ -310,8 +302,8 @@ class _LossEstimator(_TripletEstimator):
         def once(rng: np.random.Generator) -> Fit:
             if isinstance(init, str) and init == "above":
                 return fit_from_more_dimensions(passes, n_components=d, rng=rng, **options)
-            start = random_start(loaded.n, d, rng) if isinstance(init, str) else init
-            return fit_positions(passes, start=start, **options)
+            start = solver.random_start(loaded.n, d, rng) if isinstance(init, str) else init
+            return solver.fit_positions(passes, start=start, **options)
 
         if not isinstance(init, str):
             init = checks.array("init", init, (loaded.n, d), "or 'above' or 'random'")

@@ -28,16 +28,9 @@ from nearer.algorithms.dominance import (
     most_above,
     opposite_apex,
 )
+from nearer.asking import sort
 from nearer.asking.protocol import Record, Strategy, recorded, repeatable, together
-from nearer.asking.sort import (
-    Order,
-    best_of,
-    bisect,
-    check_order,
-    farthest_object,
-    rank_objects,
-    repeated,
-)
+from nearer.asking.sort import Order, repeated
 from nearer.errors import BudgetSpent
 from nearer.questions import Floats, Objects
 
@@ -126,13 +119,13 @@ def choose_basis(
     """
     n_objects = checks.n_objects(n_objects)
     checks.one_of("endpoints", endpoints, get_args(Endpoints))
-    check_order(order, noise)
+    sort.check_order(order, noise)
     rng, record = checks.generator(random_state), Record()
     axes, rankings = list[Axis](), dict[int, Ranking]()
 
     def rank(head: int) -> Strategy[Ranking]:
         if head not in rankings:
-            rankings[head] = yield from rank_objects(
+            rankings[head] = yield from sort.rank_objects(
                 head, n_objects, order=order, noise=noise, random_state=rng
             )
         return rankings[head]
@@ -141,7 +134,7 @@ def choose_basis(
         if rank_start:
             return int(np.argmax((yield from rank(head))))
         # Any far object will do, so a majority that is usually right is enough.
-        return (yield from repeated(farthest_object(head, n_objects), noise, failure=0.05))
+        return (yield from repeated(sort.farthest_object(head, n_objects), noise, failure=0.05))
 
     start = farthest(int(rng.integers(n_objects)))
     search = _add_axes(start, endpoints, rank, axes, rankings)
@@ -241,7 +234,7 @@ def _nearest_in_lens(basis: Basis, axis: Axis) -> Strategy[Floats]:
     n, size = basis.n_objects, last - first + 1
     group = np.repeat(np.arange(n), size)
     place = np.arange(len(group)) - np.repeat(np.cumsum(size) - size, size) + first[group]
-    nearest = yield from best_of(np.arange(n), axis.members[place], group, nearest=True)
+    nearest = yield from sort.best_of(np.arange(n), axis.members[place], group, nearest=True)
     index = np.empty(n, dtype=np.int64)
     index[axis.members] = np.arange(len(axis))
     places: Floats = index[nearest].astype(np.float64)
@@ -259,6 +252,6 @@ def _turning_point(basis: Basis, axis: Axis) -> Strategy[Floats]:
         return np.stack([objects[search], here, ahead], axis=1)
 
     places = np.empty(basis.n_objects)
-    places[objects] = yield from bisect(low, high, questions)
+    places[objects] = yield from sort.bisect(low, high, questions)
     places[axis.members] = np.arange(len(axis))
     return places

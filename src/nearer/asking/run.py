@@ -35,21 +35,10 @@ import numpy as np
 
 import nearer
 from nearer import checks
+from nearer.asking import protocol
 from nearer.asking.journal import Call, Journal
 from nearer.asking.oracles import Memory
-from nearer.asking.protocol import (
-    Oracle,
-    Repeatable,
-    RoundAnswers,
-    Strategy,
-    as_answers,
-    forced_choice,
-    limited,
-    partly_known,
-    remembered,
-    takes_uncertain,
-    wrapped,
-)
+from nearer.asking.protocol import Oracle, Strategy
 from nearer.errors import AnswersWarning, BudgetSpent, InvalidInput
 from nearer.questions import Answers, Objects, Questions, Said, unsure_rows
 
@@ -155,9 +144,9 @@ def run(
     identity = {**getattr(oracle, "about", {}), **(about or {})}
     ties = Counter[str]()
     with open_journal(strategy, journal, names, identity) as (made, book):
-        inner = made if takes_uncertain(made) else forced_choice(made, ties)
+        inner = made if protocol.takes_uncertain(made) else protocol.forced_choice(made, ties)
         if budget is not None:
-            inner = limited(inner, budget)
+            inner = protocol.limited(inner, budget)
         called = None if hasattr(oracle, "n_objects") else names
         if book is not None and len(book) and hasattr(oracle, "resume"):
             before = ((_named(q, called), said, by) for _, q, said, by in book.stored())
@@ -191,7 +180,7 @@ def open_journal(
     if names is not None:
         identity["objects"] = names.digest
     drawn: dict[str, Any] = {}
-    if isinstance(strategy, Repeatable):
+    if isinstance(strategy, protocol.Repeatable):
         identity |= {"method": strategy.method, **strategy.options}
         seed = strategy.random_state
         if seed is None:
@@ -205,7 +194,7 @@ def open_journal(
         identity["method"] = getattr(strategy, "__name__", type(strategy).__name__)
     with closing(journal if isinstance(journal, Journal) else Journal(journal)) as book:
         book.begin(identity, drawn, names.objects if names else ())
-        if isinstance(strategy, Repeatable):
+        if isinstance(strategy, protocol.Repeatable):
             seed = book.header.get("seed")
             strategy = strategy.remade(random_state=seed, begun_with=book.header["budgets"])
         try:
@@ -470,7 +459,7 @@ class _Dispatcher:
             return self.answer(questions)
 
         try:
-            next(wrapped(strategy, answer))
+            next(protocol.wrapped(strategy, answer))
         except StopIteration as done:
             result: T = done.value
             return result
@@ -478,7 +467,7 @@ class _Dispatcher:
 
     def answer(self, questions: Questions) -> Said:
         """The answers of a round; `BudgetSpent` has the first of them if a limit is reached."""
-        sheet = self._sheet = RoundAnswers(questions)
+        sheet = self._sheet = protocol.RoundAnswers(questions)
         self._arrived: list[Call] = []
         self._failure: Exception | None = None
         if self.journal is not None:
@@ -538,7 +527,7 @@ class _Dispatcher:
                 returned = await self.caller.call(named, tries)
                 if (cost := getattr(returned, "cost", None)) is not None:
                     charged = checks.not_negative("cost", cost)
-                answers = as_answers(returned, questions)
+                answers = protocol.as_answers(returned, questions)
                 failed = False
             except Exception as error:
                 again = isinstance(error, self._retry) and tries <= self._retries
@@ -603,11 +592,12 @@ class Session(Generic[T]):
         journal: Journal | None = None,
     ) -> None:
         self._memory = Memory(triplets)
-        certain = strategy if takes_uncertain(strategy) else forced_choice(strategy)
-        self._strategy = remembered(certain, self._memory)
+        if not protocol.takes_uncertain(strategy):
+            strategy = protocol.forced_choice(strategy)
+        self._strategy = protocol.remembered(strategy, self._memory)
         rule = "a nearer.asking.journal.Journal; nearer.run takes the path of a file"
         self._journal = checks.one("journal", journal, Journal | None, rule)
-        self._sheet = RoundAnswers(np.empty((0, 3), dtype=np.int64))
+        self._sheet = protocol.RoundAnswers(np.empty((0, 3), dtype=np.int64))
         self._result: list[T] = []
         self.n_rounds: int = 0
         self._advance(partial(next, self._strategy))
@@ -640,7 +630,7 @@ class Session(Generic[T]):
         Answers to questions that were not asked are used if the strategy comes to need them.
         """
         questions = checks.one_round(questions)
-        answers = as_answers(answers, questions)
+        answers = protocol.as_answers(answers, questions)
         self._memory.add(questions, answers)
         unsure = Memory()  # questions answered by "don't know"; their stored side has no meaning
         unsure_too = unsure_rows(answers)
@@ -651,7 +641,7 @@ class Session(Generic[T]):
         if not settled.any():
             return
         rows, asked = rows[settled], asked[settled]
-        said = as_answers(partly_known(said, known)[settled], asked)
+        said = protocol.as_answers(protocol.partly_known(said, known)[settled], asked)
         self._sheet.fill(rows, said)
         if self._journal is not None:
             self._journal.write(self.n_rounds - 1, [Call(rows, asked, said)])
@@ -662,9 +652,9 @@ class Session(Generic[T]):
         """Continue to the next round that is not complete."""
         while True:
             try:
-                self._sheet = RoundAnswers(step())
+                self._sheet = protocol.RoundAnswers(step())
             except StopIteration as stop:
-                self._sheet = RoundAnswers(self._sheet.questions[:0])
+                self._sheet = protocol.RoundAnswers(self._sheet.questions[:0])
                 self._result.append(stop.value)
                 return
             if self._journal is not None:

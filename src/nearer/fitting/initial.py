@@ -28,17 +28,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearer.fitting.solver import (
-    Callback,
-    Fit,
-    Loss,
-    Passes,
-    as_loss,
-    prepare,
-    principal_axes,
-    random_start,
-    violated,
-)
+from nearer.fitting import solver
+from nearer.fitting.solver import Callback, Fit, Loss, Passes, as_loss, prepare
 from nearer.questions import Floats
 
 # More of each takes time and leaves fewer fits stuck (`python -m benchmarks starts`); `sensitivity`
@@ -95,13 +86,13 @@ def fit_from_more_dimensions(
         if X.shape[1] > d and len(every) >= 2 * some:
             passes = every.few(some, rng)
         while X.shape[1] > d:
-            X = principal_axes(fit(X, ROUGH, passes).positions, X.shape[1] - 1)
+            X = solver.principal_axes(fit(X, ROUGH, passes).positions, X.shape[1] - 1)
         if passes is not every:
             X = fit(X, ROUGH, passes).positions
         return fit(X, tol)
 
     def cloud() -> Floats:
-        return random_start(every.n_objects, d + EXTRA, rng)
+        return solver.random_start(every.n_objects, d + EXTRA, rng)
 
     best = reduced(cloud() if start is None else start)
     for _ in range(MOST_STARTS):
@@ -154,11 +145,11 @@ def fit_onwards(
     A fit that violates some answers is returned unchanged.
     """
     n, d = best.positions.shape
-    while d > at_least and not violated(best.positions, rows).any():
+    while d > at_least and not solver.violated(best.positions, rows).any():
         d -= 1
-        X = principal_axes(best.positions, d)
+        X = solver.principal_axes(best.positions, d)
         lower = fit_from_more_dimensions(rows, n, d, start=X, rng=rng)
-        if violated(lower.positions, rows).any():
+        if solver.violated(lower.positions, rows).any():
             break
         best = lower
     return best

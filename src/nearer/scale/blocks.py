@@ -134,7 +134,9 @@ def _three(
     path: Path, header: list[str], columns: Mapping[str, str | int] | None
 ) -> tuple[list[str], tuple[str, ...]]:
     """The names of the three columns, and those that are not used."""
-    parts = by_name(header) if columns is None else by_choice(columns, header, len(header))
+    parts = by_name(str(path), header)
+    if columns is not None:
+        parts = by_choice(str(path), columns, header, len(header))
     if not set(_THREE) <= set(parts):
         what = f"columns {', '.join(header) or 'none'} make no triplets of head, winner and loser"
         raise InvalidInput(f"{path}: {what}; say which is which: --columns head=…,near=…,far=…")

@@ -30,22 +30,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import nearer
-from nearer.study import actions, auth
+from nearer.study import actions, auth, web
 from nearer.study.board import Refusal, StoreTrouble
 from nearer.study.config import CHANGEABLE, Line, Short, Text, read_words
 from nearer.study.items import read_files, read_zip
 from nearer.study.store import latest_map
-from nearer.study.web import (
-    Here,
-    Study,
-    add_error_handlers,
-    address_of,
-    completion_code,
-    page,
-    problem,
-    router,
-    same_site,
-)
+from nearer.study.web import Here, Study
 
 _TABS = {"overview": "Overview", "map": "Map", "people": "People", "items": "Items", "data": "Data"}
 _HEADERS = {
@@ -91,8 +81,8 @@ def create_app(study: Study) -> FastAPI:
     )
     app.state.study = study
     app.add_middleware(Guard)
-    add_error_handlers(app)
-    for each in (router, researchers, doors, pages):
+    web.add_error_handlers(app)
+    for each in (web.router, researchers, doors, pages):
         app.include_router(each)
     static = files("nearer.study") / "pages" / "static"
     app.mount("/static", StaticFiles(directory=str(static)), name="static")
@@ -103,7 +93,7 @@ def create_app(study: Study) -> FastAPI:
 def participant_page(request: Request, study: Here) -> Response:
     """The page that asks."""
     config = study.facts.config
-    return page(request, "participant.html", words=read_words(config.language, config.words))
+    return web.page(request, "participant.html", words=read_words(config.language, config.words))
 
 
 @doors.get("/healthz", responses={503: {"description": "cannot store answers"}})
@@ -139,7 +129,7 @@ def dashboard(request: Request, study: Here, tab: str = "overview") -> Response:
     (name, session), link = login, str(request.base_url)
     values: dict[str, Any] = {"tab": tab, "tabs": _TABS, "who": name, "link": link}
     values |= {"form_token": form_token(study, session), "items": study.items}
-    return page(request, f"{tab}.html", facts=study.facts, **values)
+    return web.page(request, f"{tab}.html", facts=study.facts, **values)
 
 
 class Guard:
@@ -194,9 +184,9 @@ class Guard:
         app = self._app
         if _RESEARCHERS in scope["path"]:
             scope = {**scope, "login": login_of(Request(scope))}
-            app = app if scope["login"] else problem(401, "log in first, at /login")
+            app = app if scope["login"] else web.problem(401, "log in first, at /login")
         elif b"multipart" in dict(scope["headers"]).get(b"content-type", b"").lower():
-            app = problem(415, "send a form as application/x-www-form-urlencoded")
+            app = web.problem(415, "send a form as application/x-www-form-urlencoded")
         await app(scope, guarded_receive, guarded_send)
 
 
@@ -416,7 +406,7 @@ def export(study: Here, name: Table, identities: bool = False) -> Response:
 
     db = study.store.reader()
     if name == "completions":
-        table = exports.completions_csv(db, lambda person: completion_code(study, person))
+        table = exports.completions_csv(db, lambda person: web.completion_code(study, person))
     elif name == "replies":
         table = exports.replies_csv(db, identities=identities)
     elif name == "positions":
@@ -440,10 +430,10 @@ def _check_setup(study: Study, token: str) -> None:
 def setup_page(request: Request, study: Here, token: str) -> Response:
     """The page on which the account is made."""
     _check_setup(study, token)
-    return page(request, "setup.html", error=None, least=auth.MIN_PASSWORD)
+    return web.page(request, "setup.html", error=None, least=auth.MIN_PASSWORD)
 
 
-@doors.post("/setup/{token}", response_class=Response, dependencies=[Depends(same_site)])
+@doors.post("/setup/{token}", response_class=Response, dependencies=[Depends(web.same_site)])
 async def set_up(
     request: Request, study: Here, token: str, name: Name, password: Password
 ) -> Response:
@@ -451,7 +441,7 @@ async def set_up(
     _check_setup(study, token)
     if not auth.plain_name(name) or len(password) < auth.MIN_PASSWORD:
         error = f"Choose a name, and a password of at least {auth.MIN_PASSWORD} characters."
-        return page(request, "setup.html", status=422, error=error, least=auth.MIN_PASSWORD)
+        return web.page(request, "setup.html", status=422, error=error, least=auth.MIN_PASSWORD)
     study.setup = None  # before the first await, so that a second use is refused
     try:
         password_hash = await study.guesses.hash(password)
@@ -465,24 +455,24 @@ async def set_up(
 @pages.get("/login")
 def login_page(request: Request) -> Response:
     """The page of the login."""
-    return page(request, "login.html", error=None)
+    return web.page(request, "login.html", error=None)
 
 
-@doors.post("/login", response_class=Response, dependencies=[Depends(same_site)])
+@doors.post("/login", response_class=Response, dependencies=[Depends(web.same_site)])
 async def log_in(request: Request, study: Here, name: Name, password: Password) -> Response:
     """Log in; after some wrong passwords, each further try has to wait."""
-    address = address_of(request)
+    address = web.address_of(request)
     known = request.cookies.get(f"{study.cookie}_known", "")
     wait = math.ceil(study.guesses.wait(name, address, known))
     if wait:
         error = f"Too many wrong passwords. Try again in {wait} seconds."
-        refused = page(request, "login.html", status=429, error=error)
+        refused = web.page(request, "login.html", status=429, error=error)
         refused.headers["retry-after"] = str(wait)
         return refused
     sql = "SELECT id, password FROM accounts WHERE name = ?"
     row = study.store.reader().execute(sql, (auth.plain_name(name),)).fetchone()
     if not await study.guesses.check(name, password, row[1] if row else None, address):
-        return page(request, "login.html", status=401, error="Name or password is wrong.")
+        return web.page(request, "login.html", status=401, error="Name or password is wrong.")
     word = await study.write(lambda ledger: auth.begin_session(ledger, row[0]))
     return _logged_in(request, study, name, word)
 
@@ -498,7 +488,7 @@ def _logged_in(request: Request, study: Study, name: str, word: str) -> Response
     return reply
 
 
-@doors.post("/logout", response_class=Response, dependencies=[Depends(same_site)])
+@doors.post("/logout", response_class=Response, dependencies=[Depends(web.same_site)])
 def log_out(request: Request, study: Here) -> Response:
     """End the session, on the server and in this browser."""
     key = auth.hashed(request.cookies.get(study.cookie, ""))

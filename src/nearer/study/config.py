@@ -17,20 +17,10 @@ from string import Formatter
 from typing import Annotated, Any, Literal, NotRequired, Self
 from urllib.parse import SplitResult, urlsplit
 
+import pydantic
 import yaml
 from markdown_it import MarkdownIt
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    Strict,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-    with_config,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from typing_extensions import TypedDict
 
 from nearer.checks import UNREADABLE
@@ -81,7 +71,7 @@ class Checked(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
-    @model_validator(mode="before")
+    @pydantic.model_validator(mode="before")
     @classmethod
     def _refuse_unknown(cls, given: Any) -> Any:
         for name in given if isinstance(given, Mapping) else ():
@@ -110,9 +100,9 @@ def shown(value: Any) -> str:
 def parse(kind: Any, given: Any, what: str) -> Any:
     """Check values; the error shows name, value, rule and remedy."""
     try:
-        adapter = kind if isinstance(kind, TypeAdapter) else TypeAdapter(kind)
+        adapter = kind if isinstance(kind, pydantic.TypeAdapter) else pydantic.TypeAdapter(kind)
         return adapter.validate_python(given)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         first = error.errors()[0]
     names = [str(k + 1) if isinstance(k, int) else str(k) for k in first["loc"]]
     rule = first["msg"].removeprefix("Value error, ")
@@ -231,12 +221,12 @@ def _filled(key: str, text: str) -> set[str]:
 #: settings that cannot change after a study has begun
 _FIXED = ("task", "things", "choose", "method", "scope", "votes", "n_components", "seed")
 
-Count = Annotated[int, Strict(), Field(ge=0, le=1_000_000_000)]
-AtLeastOne = Annotated[int, Strict(), Field(ge=1, le=1_000_000_000)]
-Share = Annotated[float, Strict(), Field(ge=0, le=0.5)]
-Probability = Annotated[float, Strict(), Field(ge=0, le=1)]
-Switch = Annotated[bool, Strict()]
-Number = Annotated[float, Strict(), Field(ge=-1e15, le=1e15)]
+Count = Annotated[int, pydantic.Strict(), Field(ge=0, le=1_000_000_000)]
+AtLeastOne = Annotated[int, pydantic.Strict(), Field(ge=1, le=1_000_000_000)]
+Share = Annotated[float, pydantic.Strict(), Field(ge=0, le=0.5)]
+Probability = Annotated[float, pydantic.Strict(), Field(ge=0, le=1)]
+Switch = Annotated[bool, pydantic.Strict()]
+Number = Annotated[float, pydantic.Strict(), Field(ge=-1e15, le=1e15)]
 #: people who answer a question; for 2+1 a third if the first two disagree
 Votes = Annotated[
     Literal["1", "2+1", "3", "5"],
@@ -251,7 +241,7 @@ class _Field(Checked):
     label: Annotated[Text, Field(min_length=1)]
     required: Switch = True
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check(self) -> Self:
         if not self.name.isidentifier():
             raise ValueError(f"name={self.name!r}: must be one word of letters, digits and _")
@@ -265,7 +255,7 @@ class Choice(_Field):
     options: Annotated[tuple[Line, ...], Field(min_length=2, max_length=200)]
     screen_out: tuple[Line, ...] = ()
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check_options(self) -> Self:
         if len(set(self.options)) < len(self.options):
             raise ValueError(f"options={self.options}: must be different texts")
@@ -292,7 +282,7 @@ class Ranged(_Field):
     most: Number | None = None
     screen_out: Outside = Outside()
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check_range(self) -> Self:
         if self.least is not None and self.most is not None and self.least >= self.most:
             raise ValueError(f"most={self.most}: must be above least={self.least}")
@@ -303,11 +293,11 @@ class Scale(Ranged):
     """Points between two ends."""
 
     kind: Literal["scale"]  # type: ignore[assignment]
-    least: Annotated[int, Strict()] = 1
-    most: Annotated[int, Strict()] = 7
+    least: Annotated[int, pydantic.Strict()] = 1
+    most: Annotated[int, pydantic.Strict()] = 7
     ends: tuple[Line, ...] = ()
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check_points(self) -> Self:
         if self.most - self.least > 10:
             raise ValueError(f"most={self.most}: must make at most 11 points")
@@ -320,7 +310,7 @@ class Written(_Field):
     """A text: one line, or several."""
 
     kind: Literal["text", "long"]
-    most: Annotated[int, Strict(), Field(ge=1, le=20_000)] = 5_000
+    most: Annotated[int, pydantic.Strict(), Field(ge=1, le=20_000)] = 5_000
     screen_out: tuple[()] = ()
 
 
@@ -330,7 +320,7 @@ def _type_of_reply(field: Choice | Ranged | Written) -> Any:
     if isinstance(field, Written):
         return Annotated[str, Field(max_length=field.most)]
     number = int if isinstance(field, Scale) else float
-    return Annotated[number, Strict(), Field(ge=field.least, le=field.most)]
+    return Annotated[number, pydantic.Strict(), Field(ge=field.least, le=field.most)]
 
 
 class QuestionnairePage(Checked):
@@ -340,7 +330,7 @@ class QuestionnairePage(Checked):
     text: Text = ""
     ask: tuple[Annotated[Choice | Ranged | Scale | Written, Field(discriminator="kind")], ...] = ()
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check(self) -> Self:
         if not self.text and not self.ask:
             raise ValueError("ask=(): must ask something, or `text` say something")
@@ -357,7 +347,7 @@ class QuestionnairePage(Checked):
         filled = {k: v for k, v in replies.items() if v is not None and str(v).strip()}
         types = {k: _type_of_reply(field) for k, field in fields.items()}
         needed = {k: t if fields[k].required else NotRequired[t] for k, t in types.items()}
-        page = with_config(extra="forbid")(TypedDict("page", needed))  # type: ignore[operator]
+        page = pydantic.with_config(extra="forbid")(TypedDict("page", needed))  # type: ignore[operator]
         parse(page, filled, "reply ")
         return filled, any(value in fields[name].screen_out for name, value in filled.items())
 
@@ -412,7 +402,7 @@ class Config(Checked):
     screen_out_redirect: Line = ""
     seed: Count = 0
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _check_settings(self) -> Self:
         texts = default_texts(self.language, self.words, self.task, self.choose)
         for name, text in texts.items():

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from nearer import checks
 from nearer.errors import BadRow, InvalidInput
+from nearer.files import refuse_larger
 from nearer.questions import Floats
 from nearer.triplets.table import EMPTY, SCREENS, Table, plain_word, text_of
 
@@ -158,32 +159,32 @@ def _form_of(parts: Iterable[str], kind: str = "auto") -> Form | None:
     return next(fitting, None)
 
 
-def _only(words: Sequence[str], word: str) -> int:
+def _only(source: str, words: Sequence[str], word: str) -> int:
     """The column of that name; an error if there are several."""
     if words.count(word) > 1:
-        what = f"has {word} {words.count(word)} times"
-        raise InvalidInput(f"header {','.join(words)}: {what}; rename or drop all but one")
+        what = f"header {','.join(words)[:200]} has {word} {words.count(word)} times"
+        raise InvalidInput(f"{source}: {what}; rename or drop all but one")
     return words.index(word)
 
 
-def by_name(header: Sequence[str]) -> dict[str, int]:
-    """The parts that a header's words give, part to column."""
+def by_name(source: str, header: Sequence[str]) -> dict[str, int]:
+    """The parts that the words of a source's header give, part to column."""
     words = [plain_word(name) for name in header]
     parts = {
-        part: _only(words, word)
+        part: _only(source, words, word)
         for part, known in _WORDS.items()
         if (word := next((w for w in known if w in words), None)) is not None
     }
     for middle in [word for word in ("middle", "mitte") if word in words]:
         if {"a", "b"} <= parts.keys():  # three on a screen, none the head
-            parts |= {"item1": parts.pop("a"), "item2": _only(words, middle)}
+            parts |= {"item1": parts.pop("a"), "item2": _only(source, words, middle)}
             parts["item3"] = parts.pop("b")
     answered = "chosen" in parts or "answer" in parts
     if "near" not in parts and "a" not in parts:
         for letters in _LETTERS:
             if set(letters) <= set(words) and (answered or letters != ("head", "a", "b")):
                 three = ("head", "a", "b") if answered else ("head", "near", "far")
-                parts |= {p: _only(words, x) for p, x in zip(three, letters, strict=True)}
+                parts |= {p: _only(source, words, x) for p, x in zip(three, letters, strict=True)}
                 break
     if "near" in parts and "far" not in parts and "a" in parts:
         parts["chosen"] = parts.pop("near")
@@ -191,7 +192,7 @@ def by_name(header: Sequence[str]) -> dict[str, int]:
 
 
 def by_choice(
-    columns: Mapping[str, str | int], header: Sequence[str], width: int
+    source: str, columns: Mapping[str, str | int], header: Sequence[str], width: int
 ) -> dict[str, int]:
     """The parts as the user names them, by column name or position."""
     parts = {}
@@ -202,7 +203,7 @@ def by_choice(
             there = ", ".join(header) or "without names"
             what = f"columns: {part}={column!r}, but the columns are {there}"
             raise InvalidInput(f"{what}; use one of them or a position from 0 to {width - 1}")
-        parts[part] = _only(header, column) if isinstance(column, str) else column
+        parts[part] = _only(source, header, column) if isinstance(column, str) else column
     return parts
 
 
@@ -212,7 +213,7 @@ def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]
     named = table.with_header() if may_be_named else table
     fields = next((fields for fields in SCREENS if {*fields} <= {*named.header}), None)
     if fields is not None and options.columns is None:
-        known = by_name(named.header)
+        known = by_name(table.name, named.header)
         beside = {part: known[part] for part in BESIDE if part in known}
         if fields[0] == "stimulus" and "time" in beside:
             beside["ms"] = beside.pop("time")  # jsPsych measures in milliseconds
@@ -220,11 +221,11 @@ def layout(table: Table, options: Options) -> tuple[Table, dict[str, int], Form]
     if may_be_named:
         table = _with_header(table, options)
     names = [name if isinstance(name, str) else "" for name in table.frame.columns]
-    known = by_name(names)
+    known = by_name(table.name, names)
     beside = {part: i for part, i in known.items() if part in BESIDE}
     if options.columns is not None:
         known = known if set(options.columns) <= set(BESIDE) else beside
-        known |= by_choice(options.columns, table.header, table.width)
+        known |= by_choice(table.name, options.columns, table.header, table.width)
     elif not table.header:
         width = names.count("")
         default = "answers" if width == 4 else "triplets"
@@ -263,12 +264,12 @@ def _has_no_head(table: Table, known: Mapping[str, int]) -> bool:
 
 def _with_header(table: Table, options: Options) -> Table:
     """The table with its first row, or the comment above it, as the header if it is one."""
-    first, known = table.first_row(), by_name(table.first_row())
+    first, known = table.first_row(), by_name(table.name, table.first_row())
     below = {text_of(x).strip() for x in table.frame.iloc[1:, :3].to_numpy().ravel()}
     occurs = bool(set(first[:3]) & below)
     named = None
     if options.header is not True and table.comment is not None:
-        if _form_of(by_name(table.comment), options.kind) is None:
+        if _form_of(by_name(table.name, table.comment), options.kind) is None:
             rule = "may be a header, a comment or an answer; take out the # and say which: "
             rule += option("header=True) or nearer.read_triplets(…, header=False", "--no-header")
             raise InvalidInput(f"{table.name}: line '#{','.join(table.comment)}' {rule}")
@@ -295,7 +296,7 @@ def _with_header(table: Table, options: Options) -> Table:
 
 def _suggested(table: Table, kind: str) -> str:
     """The option that names the columns, for the order in which most tables have them."""
-    beside = [i for part, i in by_name(table.header).items() if part in BESIDE]
+    beside = [i for part, i in by_name(table.name, table.header).items() if part in BESIDE]
     columns = [table.called(i) for i in range(table.width) if i not in beside]
 
     def says(*parts: str) -> str:
@@ -416,7 +417,7 @@ def choices_of(table: Table, parts: Parts, form: Form, options: Options) -> Choi
 def _decided(said: Words, objects: Cells) -> list[str]:
     """The answers, with "" for a word that means undecided and is none of the objects."""
     strange = {word for word in set(said) if word.lower() in _UNDECIDED or word in EMPTY}
-    strange -= set(objects.astype(str).ravel().tolist()) if strange else set()
+    strange -= set(map(str, objects.ravel())) if strange else set()
     return ["" if word in strange else word for word in said]
 
 
@@ -537,6 +538,7 @@ def with_screens(table: Table, fields: tuple[str, ...]) -> tuple[Table, list[int
         pages += [] if own else [row]
         screens += own
         rows += [row] * len(own)
+        refuse_larger(table.name, 64 * len(rows))  # as many answers take more in a file of triplets
     if faults:
         raise table.fault(*next(iter(faults.items())), list(faults))
     if not screens:
@@ -553,6 +555,7 @@ def _of_screens(table: Table, form: Form, options: Options) -> Choices:
     tool, kind, first = form.objects[0], options.kind, options.first
     alone = kind in ("odd-one-out", "most-central") and tool in ("stimulus", "query")
     width = max(len(screen.shown) for screen in screens)
+    refuse_larger(table.name, 8 * len(screens) * width)
     rows = [[s.query, *s.shown, *[None] * (width - len(s.shown))] for s in screens]
     objects = np.array(rows, dtype=object)[:, alone:]
     shown, ranked = objects[:, not alone :], False
@@ -568,6 +571,7 @@ def _of_screens(table: Table, form: Form, options: Options) -> Choices:
         chosen, ranked = _ranks(table, screens, width)
     count = (chosen > 0).sum(axis=1)
     size = (shown != np.array(None)).sum(axis=1)
+    refuse_larger(table.name, 24 * int(count @ size))  # a triplet of each chosen and each other
     bad = np.flatnonzero((size < (3 if alone else 2)) | (count >= size)).tolist()
     if bad:
         rule = "some and not all must be chosen, of two or more; one of three if odd or central"
@@ -587,10 +591,11 @@ def _ranks(table: Table, screens: Sequence[Screen], width: int) -> tuple[Numbers
     ranked = orders == {True}
     places = np.zeros((len(screens), width), dtype=np.int64)
     for row, screen in enumerate(screens):
+        columns = {x: i for i, x in enumerate(screen.shown)}
         for place, x in enumerate(screen.chosen, start=1):
-            if x not in screen.shown:
+            if x not in columns:
                 raise table.fault(row, _not_shown(x, screen.shown))
-            places[row, screen.shown.index(x)] = place if ranked else 1
+            places[row, columns[x]] = place if ranked else 1
     return places, ranked
 
 
@@ -653,8 +658,9 @@ def _psiz(record: Record) -> list[Screen]:
 
 def _votes(record: Record) -> list[Screen]:
     (head, *two), votes = record["answers"], record["agreement"]
-    if len(two) != 2 or len(votes) != 2 or not all(type(v) is int and v >= 0 for v in votes):
-        rule = "must be (head, a, b) and two counts of votes, for a and for b"
+    counts = [v for v in votes if type(v) is int and 0 <= v <= 10_000]
+    if len(two) != 2 or len(votes) != 2 or len(counts) != 2:
+        rule = "must be (head, a, b) and two counts of votes from 0 to 10,000, for a and for b"
         raise InvalidInput(f"answers {[head, *two]} with agreement {votes}: {rule}")
     a, b = map(text_of, two)
     first, second = (Screen(text_of(head), [a, b], [x]) for x in (a, b))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -20,21 +21,11 @@ from numpy.typing import NDArray
 from nearer import checks
 from nearer.checks import amount
 from nearer.errors import BadRow, DroppedRows, InvalidInput
+from nearer.files import refuse_larger
 from nearer.questions import MAX_OBJECTS, Floats, Objects
 from nearer.trials import Trials, Triplets, examine
-from nearer.triplets.columns import (
-    Choices,
-    Form,
-    Options,
-    Parts,
-    assumed,
-    choices_of,
-    columns_option,
-    layout,
-    name_columns,
-    option,
-    with_screens,
-)
+from nearer.triplets import columns as layouts
+from nearer.triplets.columns import Choices, Form, Options, Parts, option
 from nearer.triplets.table import EMPTY, Table, load_table
 
 Kind = Literal["auto", "triplets", "answers", "odd-one-out", "most-central"]
@@ -137,7 +128,7 @@ def _read(path: Any, options: Options) -> Triplets:
         raise InvalidInput(f"{table.name}: has no header and no columns by name; {rule}")
     if table.object_names is not None and options.labels is None:
         options = replace(options, objects="numbers", labels=table.object_names)
-    table, parts, form = layout(table, options)
+    table, parts, form = layouts.layout(table, options)
     left_out = {"bad": list(table.ragged)}
     table = _without_excluded(table, parts, left_out)
     trials = None
@@ -145,7 +136,7 @@ def _read(path: Any, options: Options) -> Triplets:
     while trials is None:
         try:
             if pages is None:
-                expanded, pages = with_screens(table, form.parts)
+                expanded, pages = layouts.with_screens(table, form.parts)
                 left_out["others"] = table.lines[pages].tolist()
                 table = expanded
             trials, known = _trials(table, parts, form, options)
@@ -156,11 +147,11 @@ def _read(path: Any, options: Options) -> Triplets:
             table = table.without(fault.rows)
     known["rows"] += len(left_out["bad"])
     known |= {what: sorted(lines) for what, lines in left_out.items()}
-    known |= {"assumed": assumed(table, parts, form, options), "unit": table.unit}
+    known |= {"assumed": layouts.assumed(table, parts, form, options), "unit": table.unit}
     labels = tuple(map(str, trials.names or range(trials.n_objects)))
     used = {
         *parts.values(),
-        *(name_columns(table, form).values() if options.labels is None else ()),
+        *(layouts.name_columns(table, form).values() if options.labels is None else ()),
     }
     names = [] if form.kind == "screens" else table.header  # screens have many other fields
     unread = [name for i, name in enumerate(names) if name and i not in used]
@@ -200,7 +191,7 @@ def _trials(
     table: Table, parts: Parts, form: Form, options: Options
 ) -> tuple[Trials, dict[str, Any]]:
     """The trials of a table, and facts for the report; an empty choice is a tie on screens only."""
-    are_screens, written = form.kind == "screens", choices_of(table, parts, form, options)
+    are_screens, written = form.kind == "screens", layouts.choices_of(table, parts, form, options)
     decided = np.asarray((written.chosen > 0).any(axis=1))
     used = decided | are_screens
     numbers, labels, are_numbers = _numbers(table, written, used, options)
@@ -221,7 +212,7 @@ def _trials(
         also["weights"] = written.times[good] * also.get("weights", 1.0)
     names: tuple[Any, ...] | None = labels
     if options.labels is None and are_numbers:
-        if columns := name_columns(table, form):
+        if columns := layouts.name_columns(table, form):
             names = _named_beside(table, columns, numbers, labels)
         elif written.objects.dtype != object and table.has_header:
             names = tuple(range(len(labels)))  # whole numbers of a frame stay whole numbers
@@ -252,8 +243,9 @@ def _numbers(
         raise table.fault(int(at), f"{written.parts[part]} is {what}; {remedy}", rows)
 
     def wrong(strange: Sequence[str], what: str) -> BadRow:
-        rows = np.isin(places, [values.index(value) for value in strange]).any(axis=1)
-        first = int(np.argmax((places == values.index(strange[0])).any(axis=1)))
+        code = {value: i for i, value in enumerate(values)}
+        rows = np.isin(places, [code[value] for value in strange]).any(axis=1)
+        first = int(np.argmax((places == code[strange[0]]).any(axis=1)))
         return table.fault(first, f"object {strange[0]!r}{what}", np.flatnonzero(rows).tolist())
 
     number, labels, are_numbers = _numbered(values, options, wrong)
@@ -325,6 +317,7 @@ def _beside(
         column: Any = table.frame.iloc[:, parts["person"]].tolist()
         if not all(type(value) is int for value in column):  # whole numbers stay such
             texts = table.column(parts["person"])
+            refuse_larger(table.name, 4 * len(texts) * max(map(len, texts), default=0))
             column = np.array(["" if text in EMPTY else text for text in texts], dtype=np.str_)
         people = np.asarray(column)[good]
         nameless = (
@@ -362,7 +355,7 @@ def _seconds(table: Table, part: str, column: int) -> tuple[Floats, list[int], s
     if part == "time":
         other = "ms" if unit == "seconds" else "seconds"
         words += f", by its median of {median:.4g}. If that is wrong: "
-        words += columns_option({other: name})
+        words += layouts.columns_option({other: name})
     return values * (1.0 if unit == "seconds" else 1e-3), strange, words
 
 
@@ -394,9 +387,9 @@ def distinct_labels(labels: Iterable[object]) -> tuple[str, ...]:
     texts = tuple(map(str, checks.one("labels", labels, Iterable, "a list of names")))
     checks.names("labels", texts)
     if len(set(texts)) < len(texts):
-        twice = next(text for i, text in enumerate(texts) if text in texts[:i])
+        ((twice, _),) = Counter(texts).most_common(1)
         rule = "every object needs its own; pass labels= with names that differ"
-        raise InvalidInput(f"label {twice!r} occurs twice: {rule}")
+        raise InvalidInput(f"label {twice!r:.60} occurs twice: {rule}")
     return texts
 
 

@@ -22,18 +22,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from nearer import files
 from nearer.errors import AnswersWarning, BadRow, InvalidInput
-from nearer.files import (
-    as_path,
-    content_suffix,
-    decoded,
-    one_message,
-    open_zip,
-    parquet_files,
-    read_bytes,
-    read_numpy,
-    refuse_larger,
-)
 
 # How R, pandas, SQL, Excel and JSON write a missing value. It is no object unless labels list it.
 EMPTY = frozenset({"", "NA", "N/A", "#N/A", "NaN", "nan", "None", "null", "NULL", "<NA>"})
@@ -160,27 +150,28 @@ def load_table(source: Any, *, encoding: str | None = None, ragged: bool = False
     """
     if hasattr(source, "columns"):
         return _frame("the frame", source)
-    path, name = as_path(source), os.fspath(source)
-    if files := parquet_files(path):
-        return _parquet(name, files)
+    path, name = files.as_path(source), os.fspath(source)
+    if parts := files.parquet_files(path):
+        return _parquet(name, parts)
     return _from_file(path, name, encoding, ragged)
 
 
 def _from_file(path: Path, name: str, encoding: str | None, ragged: bool) -> Table:
-    data, suffix = read_bytes(path), content_suffix(path)
+    data, suffix = files.read_bytes(path), files.content_suffix(path)
     is_zip = data.startswith(b"PK\3\4")
     if is_zip and b"xl/workbook" in data:
         return _excel(name, data)
     if data.startswith(b"PAR1"):
         return _parquet(name, [path])
     if data.startswith(b"\x93NUMPY") or (is_zip and b".npy" in data) or suffix in (".npy", ".npz"):
-        return _arrays(name, read_numpy(path))
+        return _arrays(name, files.read_numpy(path))
     if data.startswith(b"\x89HDF") or suffix in (".h5", ".hdf5"):
         return _hdf5(name, data)
-    text = decoded(data, name, encoding)
+    text = files.decoded(data, name, encoding)
     if suffix in (".json", ".jsonl", ".ndjson") or text.lstrip()[:2] in ('{"', "[{", "[["):
         return _json(name, text)
-    with one_message(name, "a table", "check the quotes"):  # the first lines, too, may be no CSV
+    # The first lines may be no CSV, too.
+    with files.one_message(name, "a table", "check the quotes"):
         return _text(name, text, ragged)
 
 
@@ -195,12 +186,12 @@ def _frame(name: str, frame: Any) -> Table:
 
 def _excel(name: str, data: bytes) -> Table:
     """The first sheet of a workbook; one cell far away would make all before it."""
-    with one_message(name, "an Excel workbook", "save it as CSV (UTF-8)"):
-        open_zip(name, data).close()
+    with files.one_message(name, "an Excel workbook", "save it as CSV (UTF-8)"):
+        files.open_zip(name, data).close()
         book = pd.ExcelFile(io.BytesIO(data))
         book.book.worksheets[0].reset_dimensions()
         widths = [len(row) for row in book.book.worksheets[0].iter_rows(values_only=True)]
-        refuse_larger(name, 8 * len(widths) * max(widths, default=0))
+        files.refuse_larger(name, 8 * len(widths) * max(widths, default=0))
         frame = pd.read_excel(book, header=None, dtype=object, keep_default_na=False)
     first, *others = map(str, book.sheet_names)
     if others:
@@ -213,24 +204,61 @@ def _excel(name: str, data: bytes) -> Table:
     return Table(name, frame)
 
 
-def _parquet(name: str, files: Sequence[Path]) -> Table:
+def _parquet(name: str, parts: Sequence[Path]) -> Table:
     """One Parquet file, or all of a folder, one after the other."""
     frames = []
-    for file in files:
-        with one_message(file, "a Parquet file"):
-            import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
-
-            opened = pq.ParquetFile(io.BytesIO(read_bytes(file)))
-            meta = opened.metadata
-            groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
-            columns = [g.column(j) for g in groups for j in range(meta.num_columns)]
-            # eight bytes a value: a column of one value takes none in the file
-            refuse_larger(file, 8 * sum(column.num_values for column in columns))
-            frames.append(opened.read().to_pandas())
+    for file in parts:
+        with files.one_message(file, "a Parquet file"):
+            frames.append(_parquet_frame(file))
         if list(frames[-1].columns) != list(frames[0].columns):
-            rule = f"has other columns than {files[0]}; all files of a folder need the same"
+            rule = f"has other columns than {parts[0]}; all files of a folder need the same"
             raise InvalidInput(f"{file}: {rule}")
     return _frame(name, pd.concat(frames, ignore_index=True))
+
+
+def _parquet_frame(file: Path) -> pd.DataFrame:
+    """One Parquet file, refused before it is unfolded if that takes too much memory.
+
+    Equal values take no room in the file, nor do lists of a fixed length that are missing. A
+    dictionary has each text once, and delta encoding makes each text from the one before it.
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
+
+    data = io.BytesIO(files.read_bytes(file))
+    opened = pq.ParquetFile(data)
+    meta, leaves = opened.metadata, list(map(opened.schema.column, range(len(opened.schema))))
+    groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+    parts = [(leaf, group.column(j)) for group in groups for j, leaf in enumerate(leaves)]
+    files.refuse_larger(file, sum(max(8, leaf.length) * part.num_values for leaf, part in parts))
+    files.refuse_larger(file, 8 * meta.num_rows * sum(map(_slots, opened.schema_arrow.types)))
+    texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
+    delta = {leaf.path for leaf, part in parts if "DELTA" in str(part.encodings)} & texts
+    size = 0
+    for row in opened.iter_batches(1, columns=[*delta]) if delta else ():
+        files.refuse_larger(file, size := size + row.nbytes)
+    fold = [*(texts - delta)]
+    folded = pq.ParquetFile(data, read_dictionary=fold, arrow_extensions_enabled=False).read(fold)
+    size += sum(_unfolded(chunk) for column in folded.columns for chunk in column.chunks)
+    files.refuse_larger(file, size)
+    return opened.read().to_pandas()
+
+
+def _slots(kind: Any) -> int:
+    """How many values of a Parquet column a row has at least, which a missing list has, too."""
+    kind = getattr(kind, "storage_type", kind)
+    inside = sum(_slots(kind.field(i).type) for i in range(kind.num_fields))
+    return max(1, inside) * getattr(kind, "list_size", 1)
+
+
+def _unfolded(values: Any) -> int:
+    """How many bytes all texts have in which a dictionary has each once."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - an extra
+
+    if hasattr(values, "dictionary"):
+        lengths = pc.binary_length(values.dictionary).take(values.indices)
+        return pc.sum(lengths).as_py() or 0
+    inside = [values.values] if hasattr(values, "values") else getattr(values, "flatten", list)()
+    return sum(map(_unfolded, inside))
 
 
 def _text(name: str, text: str, ragged: bool) -> Table:
@@ -295,7 +323,7 @@ def _separator(line: str) -> str:
 
 def _json(name: str, text: str) -> Table:
     """The records of JSON or JSON lines, without the structures around them."""
-    with one_message(name, "JSON", "mend it, or get the file again"):
+    with files.one_message(name, "JSON", "mend it, or get the file again"):
         values, unit = _parsed(name, text)
         numbered = [(line, record) for line, value in values for record in _records_in(value)]
         names = next((v.get("stimuli") for _, v in values if isinstance(v, dict)), None)
@@ -412,22 +440,41 @@ def _texts(name: str, part: str, values: Any) -> tuple[str, ...]:
 
 
 def _hdf5(name: str, data: bytes) -> Table:
-    """Trials of psiz, as its versions up to 0.4.1 write them, as screens.
-
-    ``stimulus_set`` has a row a trial: the query, the chosen references in the order of choosing,
-    the others, and −1 if there are fewer.
-    """
-    with one_message(name, "an HDF5 file"):
+    """The arrays of a file, as trials of psiz."""
+    with files.one_message(name, "an HDF5 file"):
         import h5py  # noqa: PLC0415 - an extra
 
         with h5py.File(io.BytesIO(data), "r") as file:
             # Links and external storage may lead to other files of this computer.
             own = [file[k] for k in file if type(file.get(k, getlink=True)) is h5py.HardLink]
             arrays = [x for x in own if isinstance(x, h5py.Dataset)]
-            refuse_larger(name, sum(x.nbytes for x in arrays))
+            files.refuse_larger(name, sum(x.nbytes for x in arrays))
             if away := [x.name for x in arrays if x.external or x.is_virtual]:
                 raise InvalidInput(f"{name}: {away[0]} is in another file; save it in this one")
-            held = {x.name.removeprefix("/"): x[()] for x in arrays}
+            held = {x.name.removeprefix("/"): _values(name, x, len(data)) for x in arrays}
+        return _psiz_trials(name, held)
+
+
+def _values(name: str, array: Any, longest: int) -> Any:
+    """The values of an HDF5 array; many texts may refer to one place in the file."""
+    if not array.dtype.hasobject:
+        return array[()]
+    if array.ndim != 1 or array.dtype.metadata.get("vlen") not in (str, bytes):
+        raise InvalidInput(f"{name}: {array.name} must be numbers, or a list of texts")
+    texts: list[bytes] = []
+    size, step = 0, max(1, (1 << 30) // longest)
+    for i in range(0, len(array), step):
+        texts += array[i : i + step].tolist()
+        files.refuse_larger(name, size := size + sum(map(len, texts[i:])))
+    return np.array(texts, dtype=object)
+
+
+def _psiz_trials(name: str, held: dict[str, Any]) -> Table:
+    """Trials of psiz, as its versions up to 0.4.1 write them, as screens.
+
+    ``stimulus_set`` has a row a trial: the query, the chosen references in the order of choosing,
+    the others, and −1 if there are fewer.
+    """
     if missing := {"stimulus_set", "n_select", "is_ranked"} - set(held):
         what = f"holds {', '.join(held) or 'nothing'}, and no {', '.join(sorted(missing))}"
         raise InvalidInput(f"{name}: {what}, which psiz up to 0.4.1 writes for ranked observations")
