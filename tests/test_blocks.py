@@ -110,6 +110,27 @@ def test_texts_are_names(small, tmp_path):
     pq.write_table(pa.table(dict(zip(WORDS, coded, strict=True))), tmp_path / "coded.parquet")
     again = store(as_source(tmp_path / "coded.parquet"))
     np.testing.assert_array_equal(all_rows(again), all_rows(kept))
+    how = {"use_dictionary": False, "column_encoding": dict.fromkeys(WORDS, "DELTA_BYTE_ARRAY")}
+    pq.write_table(
+        pa.table(dict(zip(WORDS, texts[rows].T, strict=True))), tmp_path / "d.parquet", **how
+    )
+    np.testing.assert_array_equal(
+        all_rows(store(as_source(tmp_path / "d.parquet"))), all_rows(kept)
+    )
+
+
+def test_a_text_that_a_file_holds_once_is_in_memory_once(small, tmp_path):
+    cells = np.resize([0, 1, 2], (3000, 3)).T
+    long = ["a" * 100_000, "b", "c", "never used"]
+    columns = [pa.DictionaryArray.from_arrays(pa.array(x), pa.array(long)) for x in cells]
+    pq.write_table(pa.table(dict(zip(WORDS, columns, strict=True))), tmp_path / "t.parquet")
+    pool, usual = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+    pa.set_memory_pool(pool)
+    try:
+        assert store(as_source(tmp_path / "t.parquet")).names == tuple(long[:3])
+    finally:
+        pa.set_memory_pool(usual)
+    assert 0 < pool.max_memory() < 30_000_000  # 300 MB unfolded
 
 
 def test_bad_files_are_refused_with_one_message(small, tmp_path):

@@ -312,6 +312,19 @@ def lock_file(path: Path, *, wait: bool = False) -> IO[bytes]:
     return file
 
 
+def parquet_texts(opened: Any) -> tuple[list[str], list[str]]:
+    """The columns of texts of a Parquet file: those that can be read folded, and the others.
+
+    Folded, a text that occurs many times is in memory once; delta encoding cannot be read so.
+    """
+    meta, schema = opened.metadata, opened.schema
+    texts = [j for j in range(len(schema)) if schema.column(j).physical_type == "BYTE_ARRAY"]
+    groups = [meta.row_group(i) for i in range(meta.num_row_groups)]
+    delta = {j for j in texts for group in groups if "DELTA" in str(group.column(j).encodings)}
+    folded = [schema.column(j).path for j in texts if j not in delta]
+    return folded, [schema.column(j).path for j in delta]
+
+
 def parquet_files(path: Path) -> list[Path]:
     """The Parquet files that a path means: itself, or those in the folder and its folders."""
     if path.is_dir():

@@ -19,14 +19,8 @@ from nearer import checks
 from nearer._kernels.compiling import parts, side_by_side
 from nearer._kernels.placing import LOGISTIC, OWN_HEAD, PLACED, STEPS, Scene, choose, learn
 from nearer.algorithms.choose_questions import GROWTH, most_questions
-from nearer.asking.protocol import (
-    Record,
-    Strategy,
-    accepts_uncertain,
-    limited,
-    recorded,
-    repeatable,
-)
+from nearer.asking import protocol
+from nearer.asking.protocol import Strategy, limited
 from nearer.checks import Shown, amount
 from nearer.embedding import Embedding, as_frame
 from nearer.errors import BudgetSpent, InvalidInput
@@ -94,8 +88,8 @@ class Placed(Shown):
         ]
 
 
-@repeatable
-@accepts_uncertain
+@protocol.repeatable
+@protocol.accepts_uncertain
 def place_objects(
     embedding: Embedding,
     new: ArrayLike,
@@ -162,7 +156,7 @@ def place_objects(
     return replace(placed, positions=laid_over.move(placed.positions), among=embedding)
 
 
-@accepts_uncertain
+@protocol.accepts_uncertain
 def place_among(
     core: Posterior,
     new: Objects,
@@ -179,10 +173,10 @@ def place_among(
     spent even when every object is done.
     """
     search = _Search(core, np.arange(len(core.positions)) if ids is None else ids, new, rng)
-    record = Record(keep=keep_triplets)
+    record = protocol.Record(keep=keep_triplets)
     # No object takes more than twice its share: an outlier may never become certain.
     most = budget if until_spent else max(1, 2 * budget // max(1, len(new)))
-    yield from recorded(limited(_ask(search, most, until_spent), budget), record)
+    yield from protocol.recorded(limited(_ask(search, most, until_spent), budget), record)
     positions = search.positions.copy()
     positions[~search.asked] = np.nan
     return Placed(

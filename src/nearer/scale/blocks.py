@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from nearer import _fit, checks
 from nearer.checks import amount
 from nearer.errors import InvalidInput, WorkerDied
-from nearer.files import as_path, one_message, parquet_files
+from nearer.files import as_path, one_message, parquet_files, parquet_texts
 from nearer.fitting.heldout import FOLDS
 from nearer.fitting.solver import Loss, Passes, using, violated, wants_gpu
 from nearer.questions import SPREAD, Floats
@@ -127,7 +127,8 @@ def _opened(file: Path) -> Any:
         import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
 
         # row groups of any size are streamed, not read whole
-        return pq.ParquetFile(file, pre_buffer=False, buffer_size=BLOCK)
+        opened = partial(pq.ParquetFile, file, pre_buffer=False, buffer_size=BLOCK)
+        return opened(read_dictionary=parquet_texts(opened())[0])
 
 
 def _three(
@@ -167,9 +168,11 @@ def _numbers(column: Any, names: dict[str, int] | None) -> NDArray[Any]:
     """A column of a batch; texts become numbers of objects."""
     if names is None:
         return np.asarray(column)
-    coded = column.cast("string").dictionary_encode()
-    codes = [names.setdefault(text, len(names)) for text in coded.dictionary.to_pylist()]
-    return np.asarray(np.array(codes, dtype=np.int64)[np.asarray(coded.indices)])
+    coded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+    texts, rows = coded.dictionary.cast("string").to_pylist(), np.asarray(coded.indices)
+    used, codes = np.flatnonzero(np.bincount(rows)), np.empty(len(texts), dtype=np.int64)
+    codes[used] = [names.setdefault(texts[i], len(names)) for i in used]
+    return np.asarray(codes[rows])
 
 
 @dataclass(frozen=True)

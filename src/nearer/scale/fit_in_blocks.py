@@ -24,19 +24,12 @@ from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
 from nearer.embedding import Embedding, HeldOutAccuracy
 from nearer.errors import InvalidInput
 from nearer.files import read_numpy, write_bytes
+from nearer.fitting import solver
 from nearer.fitting.heldout import as_noise, fit_curve
 from nearer.fitting.initial import ENOUGH, EXTRA, FEWEST, ROUGH, is_exact
 from nearer.fitting.likelihood import Curve, Noise, PredictedMargins, moderate
 from nearer.fitting.posterior import WEAK_PRIOR, Posterior
-from nearer.fitting.solver import (
-    Fit,
-    Loss,
-    Passes,
-    as_array,
-    fit_positions,
-    principal_axes,
-    random_start,
-)
+from nearer.fitting.solver import Fit, Loss, Passes
 from nearer.questions import Floats, share_interval
 from nearer.scale.blocks import Stored, as_source, lay_out, store
 
@@ -87,7 +80,7 @@ class Checkpoint:
             self._progress(f"{name}: step {step}, loss {value:.4g}")
 
         self._progress(name)
-        fit = fit_positions(passes(), start=start, callback=after_step, **how)
+        fit = solver.fit_positions(passes(), start=start, callback=after_step, **how)
         self._reached[name] = fit.positions
         self.steps += fit.n_iter
         self.save()
@@ -97,7 +90,7 @@ class Checkpoint:
         """Write the positions so far to the file."""
         if self._file is not None and self._about:
             sink = io.BytesIO()
-            arrays: dict[str, Any] = {name: as_array(X) for name, X in self._reached.items()}
+            arrays: dict[str, Any] = {name: solver.as_array(X) for name, X in self._reached.items()}
             np.savez(sink, about=self._about, **arrays)
             write_bytes(self._file, sink.getvalue())
 
@@ -210,8 +203,8 @@ class _ManyAnswers:
         def reduced(d: int) -> Floats:
             def begin() -> Floats:
                 if d == first:
-                    return random_start(n, d, self.rng)
-                return principal_axes(reduced(d + 1), d)
+                    return solver.random_start(n, d, self.rng)
+                return solver.principal_axes(reduced(d + 1), d)
 
             return self._fit(amount(d, "dimension"), begin, few, loss).positions
 

@@ -231,12 +231,9 @@ def _parquet_frame(file: Path) -> pd.DataFrame:
     parts = [(leaf, group.column(j)) for group in groups for j, leaf in enumerate(leaves)]
     files.refuse_larger(file, sum(max(8, leaf.length) * part.num_values for leaf, part in parts))
     files.refuse_larger(file, 8 * meta.num_rows * sum(map(_slots, opened.schema_arrow.types)))
-    texts = {leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"}
-    delta = {leaf.path for leaf, part in parts if "DELTA" in str(part.encodings)} & texts
-    size = 0
-    for row in opened.iter_batches(1, columns=[*delta]) if delta else ():
+    (fold, others), size = files.parquet_texts(opened), 0
+    for row in opened.iter_batches(1, columns=others) if others else ():
         files.refuse_larger(file, size := size + row.nbytes)
-    fold = [*(texts - delta)]
     folded = pq.ParquetFile(data, read_dictionary=fold, arrow_extensions_enabled=False).read(fold)
     size += sum(_unfolded(chunk) for column in folded.columns for chunk in column.chunks)
     files.refuse_larger(file, size)
