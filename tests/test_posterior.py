@@ -13,7 +13,7 @@ from benchmarks._calibration import reliability_diagram
 from nearer._kernels import comparisons as kernel
 from nearer.fitting.belief import Belief
 from nearer.fitting.heldout import Tuned, fit_curve, hold_out, tune
-from nearer.fitting.likelihood import Curve, MarginForecast, Noise, as_answers, moderate
+from nearer.fitting.likelihood import Curve, Noise, PredictedMargins, as_answers, moderate
 from nearer.fitting.posterior import fit_posterior
 from nearer.questions import answered, random_questions
 
@@ -112,7 +112,7 @@ def test_the_curve_is_found_again(sharpness, lapse):
     rng = np.random.default_rng(0)
     t = rng.normal(scale=4 / sharpness, size=50_000)
     says_so = rng.random(len(t)) < lapse + (1 - 2 * lapse) * expit(sharpness * t)
-    curve, _ = fit_curve(MarginForecast(np.where(says_so, t, -t)), np.ones(len(t)))
+    curve, _ = fit_curve(PredictedMargins(np.where(says_so, t, -t)), np.ones(len(t)))
     assert curve.sharpness == pytest.approx(sharpness, rel=0.1)
     assert curve.lapse == pytest.approx(lapse, abs=0.02)
 
