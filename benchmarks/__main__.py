@@ -43,16 +43,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cells", default="", metavar="GLOB", help="only cells whose name has it")
     parser.add_argument("--jobs", type=_number, default=cores(), help="processes at a time")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, not processes")
-    given = parser.parse_args(arguments)
-    unknown = [name for name in given.names if name not in NAMES]
+    chosen = parser.parse_args(arguments)
+    unknown = [name for name in chosen.names if name not in NAMES]
     if unknown:
         parser.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(NAMES)}")
     try:
-        for name in given.names or NAMES:
+        for name in chosen.names or NAMES:
             module = import_module(f"benchmarks.{name}")
             print(f"\n== {name}: {(module.__doc__ or '').splitlines()[0]}\n", flush=True)
-            options = {"full": given.full, "seeds": given.seeds, "only": given.cells}
-            options |= {"jobs": given.jobs, "scheduler": given.scheduler}
+            options = {"full": chosen.full, "seeds": chosen.seeds, "only": chosen.cells}
+            options |= {"jobs": chosen.jobs, "scheduler": chosen.scheduler}
             print(measure(module, name, **options), flush=True)
     except KeyboardInterrupt:
         print("interrupted; finished cells are stored, the same command goes on", file=sys.stderr)

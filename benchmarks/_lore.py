@@ -75,8 +75,8 @@ def fit_low_rank(
             converged = True
             break
     left, size, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    kept = max(1, int(np.sum(size > _GONE * size[0])))
-    positions = left[:, :kept] * size[:kept]
+    rank = max(1, int(np.sum(size > _GONE * size[0])))
+    positions = left[:, :rank] * size[:rank]
     loss, _ = _LOSS.value_and_gradient(positions, rows)
     return Fit(positions, loss, steps, converged)
 

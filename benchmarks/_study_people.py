@@ -243,9 +243,9 @@ class Server:
             self.process.communicate()
             self._close()
             raise InvalidInput(f"the server did not start: {self.said()[-500:]}")
-        found = json.loads(line)
-        self.port = int(found["port"])
-        self.setup = found["setup"]
+        output = json.loads(line)
+        self.port = int(output["port"])
+        self.setup = output["setup"]
 
     def said(self) -> str:
         """What the server wrote to standard error: nothing, when all is well."""

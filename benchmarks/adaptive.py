@@ -48,8 +48,8 @@ def embed(X: Any, seed: int) -> tuple[nearer.Embedding, float]:
     small = np.random.default_rng(0).random((30, 2))
     nearer.embed(nearer.PointOracle(small), 30, random_state=0, progress=False)
     start = time.process_time()
-    found = nearer.embed(nearer.PointOracle(X), X.shape[0], random_state=seed, progress=False)
-    return found, time.process_time() - start
+    embedding = nearer.embed(nearer.PointOracle(X), X.shape[0], random_state=seed, progress=False)
+    return embedding, time.process_time() - start
 
 
 def points(data: str, seed: int) -> Any:
@@ -61,12 +61,12 @@ def points(data: str, seed: int) -> Any:
 
 def embedded(data: str, seed: int) -> dict[str, Any]:
     X = points(data, seed)
-    found, seconds = embed(X, seed)
+    embedding, seconds = embed(X, seed)
     return {
-        "dimension": found.dimension,
-        "comparisons": found.n_comparisons,
-        "tau": mean_kendall_tau(X, found.positions),
-        "knn": knn_precision(X, found.positions),
+        "dimension": embedding.dimension,
+        "comparisons": embedding.n_comparisons,
+        "tau": mean_kendall_tau(X, embedding.positions),
+        "knn": knn_precision(X, embedding.positions),
         "seconds": seconds,
     }
 
@@ -87,20 +87,20 @@ def budgeted(data: str, method: str, budget: int, seed: int) -> dict[str, Any]:
     options = {} if method == "adaptive" else {"n_components": CURVES[data]}
     strategy = make_strategy(method, len(X), random_state=0, budget=budget, **options)
     try:
-        found = nearer.run(strategy, nearer.PointOracle(X), budget=budget)
+        embedding = nearer.run(strategy, nearer.PointOracle(X), budget=budget)
     except nearer.errors.NearerError:
         return {"tau": float("nan")}
-    return {"tau": float(mean_kendall_tau(X, found.positions))}
+    return {"tau": float(mean_kendall_tau(X, embedding.positions))}
 
 
 def grown(n: int, d: int) -> dict[str, Any]:
     X = np.random.default_rng(n).random((n, d))
-    found, seconds = embed(X, 0)
+    embedding, seconds = embed(X, 0)
     return {
-        "dimension": found.dimension,
-        "comparisons": found.n_comparisons,
-        "unit": found.n_comparisons / (n * d * np.log2(n)),
-        "tau": mean_kendall_tau(X, found.positions, n_heads=100, random_state=0),
+        "dimension": embedding.dimension,
+        "comparisons": embedding.n_comparisons,
+        "unit": embedding.n_comparisons / (n * d * np.log2(n)),
+        "tau": mean_kendall_tau(X, embedding.positions, n_heads=100, random_state=0),
         "seconds": seconds,
         "gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }
@@ -171,14 +171,14 @@ def _curve(rows: Rows) -> str:
 
 
 def _growth(rows: Rows) -> str:
-    found = pick(rows, "growth")
+    some = pick(rows, "growth")
     shown = ("dimension", "comparisons", "unit", "tau", "seconds", "gib")
-    lines = [[f"{r['n']:,}", r["d"], *(f"{r[key]:,.4g}" for key in shown)] for r in found]
+    lines = [[f"{r['n']:,}", r["d"], *(f"{r[key]:,.4g}" for key in shown)] for r in some]
     heads = ["n", "d", "dimension", "comparisons", "n d log2 n", "tau", "seconds", "GiB"]
     text = table(heads, lines)
-    for d in distinct(found, "d"):
+    for d in distinct(some, "d"):
         sizes, asked, seconds = np.log(
-            [[r[key] for r in found if r["d"] == d] for key in ("n", "comparisons", "seconds")]
+            [[r[key] for r in some if r["d"] == d] for key in ("n", "comparisons", "seconds")]
         )
         if len(sizes) > 1:
             slopes = [np.polyfit(sizes, values, 1)[0] for values in (asked, seconds)]

@@ -112,18 +112,18 @@ def measured(name: str, n: int, seed: int) -> dict[str, float]:
     began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = nearer.embed(oracle, n, random_state=seed, progress=False)
+        embedding = nearer.embed(oracle, n, random_state=seed, progress=False)
     seconds = time.process_time() - began
     tau = float("nan")
     if truth is not None:
-        tau = mean_kendall_tau(truth, found.positions, metric=metric)
+        tau = mean_kendall_tau(truth, embedding.positions, metric=metric)
     return {
-        "dimension": found.dimension,
-        "determined": float(bool(found.determined)),
-        "comparisons": found.n_comparisons,
-        "rounds": found.n_rounds,
+        "dimension": embedding.dimension,
+        "determined": float(bool(embedding.determined)),
+        "comparisons": embedding.n_comparisons,
+        "rounds": embedding.n_rounds,
         "tau": tau,
-        "expected": found.details["expected_tau"],
+        "expected": embedding.details["expected_tau"],
         "processor": seconds,
     }
 

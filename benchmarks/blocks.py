@@ -74,7 +74,7 @@ def fitted(n: int, m: int, seed: int) -> dict[str, float]:
 
 
 def page(rows: Rows, folder: Path) -> str:
-    heads = ["objects", "triplets", "GiB kept on disk", "GiB of memory", "processor seconds"]
+    heads = ["objects", "triplets", "GiB stored on disk", "GiB of memory", "processor seconds"]
     return table(
         [*heads, "held-out error"],
         (

@@ -91,14 +91,14 @@ def pace(data: str) -> dict[str, Any]:
     trials = _food()
     table = np.column_stack([np.ones(len(trials)), trials.wanted, trials.n_shown])
     seconds = np.minimum(trials.seconds, 30)  # beyond that people were looking away
-    found, out = nearer.Pace(*np.linalg.lstsq(table, seconds, rcond=None)[0].tolist()), {}
+    result, out = nearer.Pace(*np.linalg.lstsq(table, seconds, rcond=None)[0].tolist()), {}
     sharp = _sharpness(trials)
     for task in ALL_FOOD:
         part = _of_task(trials, task)
         out[f"recorded {task}"] = float(np.minimum(part.seconds, 30).mean())
-        out[f"model {task}"] = found.seconds(task)
+        out[f"model {task}"] = result.seconds(task)
         out[f"sharpness {task}"] = sharp[task]
-    return out | {"start": found.start, "choice": found.choice, "look": found.look}
+    return out | {"start": result.start, "choice": result.choice, "look": result.look}
 
 
 def _sharpness(trials: Trials) -> dict[str, float]:
@@ -109,11 +109,11 @@ def _sharpness(trials: Trials) -> dict[str, float]:
     choices, lapse = held.predictions.choices, held.curve.lapse
     grid = held.curve.sharpness * np.geomspace(0.5, 2, 29)
     logs = np.array([held.predictions.along(sharpness, lapse)[0] for sharpness in grid])
-    found = {}
+    figures = {}
     for task in map(Task.parse, ALL_FOOD):
         own = (choices.wanted == task.choose) & (np.diff(choices.starts) == task.shown)
-        found[str(task)] = float(grid[logs[:, own].sum(axis=1).argmax()] / held.curve.sharpness)
-    return found
+        figures[str(task)] = float(grid[logs[:, own].sum(axis=1).argmax()] / held.curve.sharpness)
+    return figures
 
 
 def _people_apart(trials: Trials, seed: int) -> tuple[Trials, Trials]:
@@ -222,8 +222,8 @@ def info_tuple(fit: Posterior, task: Task, count: int, rng: np.random.Generator)
         drawn = distance + spread * rng.normal(size=(SAMPLES, *distance.shape))
         p = softmax(-fit.curve.sharpness * np.abs(drawn), axis=2)
         mean = p.mean(axis=0)
-        told = xlogy(p, p).sum(axis=2).mean(axis=0) - xlogy(mean, mean).sum(axis=1)
-        rows.append(np.concatenate([[head], bodies[told.argmax()]]))
+        information = xlogy(p, p).sum(axis=2).mean(axis=0) - xlogy(mean, mean).sum(axis=1)
+        rows.append(np.concatenate([[head], bodies[information.argmax()]]))
     return np.array(rows)
 
 
@@ -302,8 +302,8 @@ def _pair(rows: Rows, figure: str) -> str:
     """Choices beside split triplets."""
     values = []
     for split in (False, True):
-        found = [r for r in rows if r["split"] == split and r[figure] is not None]
-        values.append(f"{median(found, figure):.3f}" if found else "–")
+        some = [r for r in rows if r["split"] == split and r[figure] is not None]
+        values.append(f"{median(some, figure):.3f}" if some else "–")
     return " / ".join(values)
 
 

@@ -56,12 +56,12 @@ def simulated(n: int, d: int, task: str, bits: float, seed: int) -> dict[str, An
     strategy = nearer.adaptive(
         n, budget=budget, n_components=d, quality=1, task=task, random_state=seed
     )
-    found = nearer.run(strategy, people)
-    chosen = found.details.get("trials", Trials.from_triplets(found.triplets))
+    result = nearer.run(strategy, people)
+    chosen = result.details.get("trials", Trials.from_triplets(result.triplets))
     fits = [believe(t, n, d, split=wanted.is_comparison).fit for t in (random, chosen)]
     tau = [
         float(nearer.metrics.mean_kendall_tau(X, Y))
-        for Y in (fits[0].positions, fits[1].positions, found.positions)
+        for Y in (fits[0].positions, fits[1].positions, result.positions)
     ]
     return dict(zip(("random", "chosen", "own"), tau, strict=True)) | {"answers": budget}
 
@@ -79,10 +79,10 @@ def recorded(data: str, n: int, d: int, each: int, seed: int) -> dict[str, Any]:
     strategy = nearer.adaptive(
         n, budget=budget, n_components=d, quality=1, askable=oracle.knows, random_state=seed
     )
-    found = nearer.run(strategy, oracle)
-    answers = (Trials.from_triplets(train[:budget]), Trials.from_triplets(found.triplets))
+    result = nearer.run(strategy, oracle)
+    answers = (Trials.from_triplets(train[:budget]), Trials.from_triplets(result.triplets))
     fits = [believe(t, n, d, split=True).fit.positions for t in answers]
-    right = [_predicted(X, test) for X in (*fits, found.positions)]
+    right = [_predicted(X, test) for X in (*fits, result.positions)]
     return dict(zip(("random", "chosen", "own"), right, strict=True)) | {"answers": budget}
 
 

@@ -37,8 +37,8 @@ def agreement(rule: str, blur: float, seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     X, other = rng.normal(size=(2, N, 2))
     maps = _maps(X, other if blur == np.inf else X + blur * other, rule, rng)
-    found = nearer.compare(*maps, n_draws=20, random_state=seed)
-    return {"correlation": found.correlation, "p": found.p_value}
+    comparison = nearer.compare(*maps, n_draws=20, random_state=seed)
+    return {"correlation": comparison.correlation, "p": comparison.p_value}
 
 
 def displaced(rule: str, by: float, seed: int) -> dict[str, Any]:
@@ -47,8 +47,8 @@ def displaced(rule: str, by: float, seed: int) -> dict[str, Any]:
     way = rng.normal(size=(MOVED, 2))
     Y = X.copy()
     Y[:MOVED] += by * way / np.linalg.norm(way, axis=1, keepdims=True)
-    found = nearer.compare(*_maps(X, Y, rule, rng), n_permutations=1, random_state=seed)
-    alarms = found.moved < LEVEL
+    comparison = nearer.compare(*_maps(X, Y, rule, rng), n_permutations=1, random_state=seed)
+    alarms = comparison.moved < LEVEL
     return {"moved": float(alarms[:MOVED].mean()), "others": float(alarms[MOVED:].mean())}
 
 

@@ -71,14 +71,14 @@ def held(rule: str, spread: float, n: int, d: int, m: int, seed: int) -> dict[st
     rng = np.random.default_rng(seed)
     truth = spread * rng.normal(size=(n, d))
     rows = answers(truth, m, rule, rng)
-    found = nearer.fit(rows, n_components=d, n_objects=n, random_state=seed)
-    draws = found.draws(DRAWS, seed)
+    embedding = nearer.fit(rows, n_components=d, n_objects=n, random_state=seed)
+    draws = embedding.draws(DRAWS, seed)
     middle = draws.mean(axis=0)
     away = draws - middle
     covariances = np.einsum("kni,knj->nij", away, away) / (DRAWS - 1)
     fixed = np.nan
-    if found.covariances is not None:
-        fixed = _share(truth, found.positions, found.covariances, chi2.ppf(0.95, d))
+    if embedding.covariances is not None:
+        fixed = _share(truth, embedding.positions, embedding.covariances, chi2.ppf(0.95, d))
     further = d * (DRAWS**2 - 1) / (DRAWS * (DRAWS - d)) * f.ppf(0.95, d, DRAWS - d)
     return {"draws": _share(truth, middle, covariances, further), "fixed": fixed}
 

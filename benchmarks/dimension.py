@@ -42,8 +42,8 @@ import sys, warnings
 import numpy as np
 warnings.simplefilter("ignore")
 from cblearn.embedding import SOE, estimate_dimensionality_cv
-found = estimate_dimensionality_cv(SOE(1), np.load(sys.argv[1]), n_jobs=1, random_state=0)
-print(found.estimated_dimension)
+estimate = estimate_dimensionality_cv(SOE(1), np.load(sys.argv[1]), n_jobs=1, random_state=0)
+print(estimate.estimated_dimension)
 """
 
 
@@ -57,13 +57,13 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
 
 def ours(file: int) -> dict[str, Any]:
     triplets, n, d, rate = draw(FIRST + file, FAMILIES)
-    found = nearer.estimate_dimension(triplets, n, max_dimension=MOST, random_state=file)
-    said = {str(e): tried["probability"] for e, tried in found.evidence.items()}
+    estimate = nearer.estimate_dimension(triplets, n, max_dimension=MOST, random_state=file)
+    said = {str(e): tried["probability"] for e, tried in estimate.evidence.items()}
     return {
         "truth": d,
-        "found": found.dimension,
-        "low": found.dimension_low,
-        "high": found.dimension_high,
+        "found": estimate.dimension,
+        "low": estimate.dimension_low,
+        "high": estimate.dimension_high,
         "rate": rate,
         "said": said,
     }
@@ -111,12 +111,10 @@ def page(rows: Rows, folder: Path) -> str:
         draw_picture(said, true, folder / "dimension.png")
     lines = []
     for part in ("nearer", "LORE", "cblearn"):
-        found = pick(rows, part)
-        if found:
-            off = np.array([row["found"] - row["truth"] for row in found])
-            lines.append(
-                [part, len(found), f"{np.mean(off == 0):.0%}", f"{np.abs(off).mean():.2f}"]
-            )
+        some = pick(rows, part)
+        if some:
+            off = np.array([row["found"] - row["truth"] for row in some])
+            lines.append([part, len(some), f"{np.mean(off == 0):.0%}", f"{np.abs(off).mean():.2f}"])
     return text + "\n" + table(["method", "files", "right", "mean distance"], lines)
 
 
@@ -129,10 +127,10 @@ def draw(file: int, families: tuple[str, ...]) -> tuple[NDArray[np.int64], int, 
     m = max(30, int(min(np.exp(rng.uniform(np.log(1.5), np.log(60))) * n * d, answers)))
     X = points(families[rng.integers(len(families))], n, d, rng)
     questions = random_questions(n, m, rng)
-    rate, doubt = float(rng.choice(RATES)), bool(rng.random() < 0.5)
+    rate, near_ties = float(rng.choice(RATES)), bool(rng.random() < 0.5)
     head, a, b = X[questions.T]
     margin = np.linalg.norm(head - b, axis=1) - np.linalg.norm(head - a, axis=1)
-    if rate and doubt:
+    if rate and near_ties:
         size = np.abs(margin)
         steep = brentq(lambda s: expit(-np.exp(s) * size).mean() - rate, -20, 20)
         near = rng.random(m) < expit(np.exp(steep) * margin)
@@ -189,10 +187,10 @@ def draw_picture(said: NDArray[Any], true: NDArray[Any], path: Path) -> None:
     from matplotlib.figure import Figure
 
     ax = Figure(figsize=(4, 4), layout="constrained").subplots()
-    found = list(bins(said, true))
+    bin_points = list(bins(said, true))
     ax.plot([0, 1], [0, 1], color="0.7")
-    ax.plot([p for *_, p, _ in found], [y for *_, y in found], marker="o")
-    for _, n, p, y in found:
+    ax.plot([p for *_, p, _ in bin_points], [y for *_, y in bin_points], marker="o")
+    for _, n, p, y in bin_points:
         ax.annotate(f"{n:,}", (p, y), (6, -12), textcoords="offset points", fontsize="small")
     ax.set(xlabel="probability said of a dimension", ylabel="share that came true (how many pairs)")
     ax.figure.savefig(path, dpi=130)

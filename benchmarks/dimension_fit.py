@@ -47,20 +47,22 @@ def steps(file: int) -> dict[str, Any]:
 
 def page(rows: Rows, folder: Path) -> str:
     taken = [step for row in rows for step in row["steps"]]
-    tried = np.array([(1.0, z, told, more) for z, told, more in taken if z is not None])
-    untried = np.array([(1.0, told, more) for z, told, more in taken if z is None])
+    tried = np.array(
+        [(1.0, z, information, more) for z, information, more in taken if z is not None]
+    )
+    untried = np.array([(1.0, information, more) for z, information, more in taken if z is None])
     lines = [
-        [name, len(found), ", ".join(f"{w:.2f}" for w in most_likely(found))]
-        for name, found in (("tried: a, b, c", tried), ("not tried: a', c'", untried))
-        if len(found)
+        [name, len(steps), ", ".join(f"{w:.2f}" for w in most_likely(steps))]
+        for name, steps in (("tried: a, b, c", tried), ("not tried: a', c'", untried))
+        if len(steps)
     ]
     text = f"# The five numbers of the dimension's probabilities\n\n{len(rows)} files.\n\n"
     return text + table(["steps", "how many", "numbers"], lines)
 
 
-def most_likely(found: NDArray[np.float64]) -> NDArray[np.float64]:
+def most_likely(steps: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weights of a logistic regression of the last column on the others."""
-    x, sign = found[:, :-1], np.where(found[:, -1] > 0, -1.0, 1.0)
+    x, sign = steps[:, :-1], np.where(steps[:, -1] > 0, -1.0, 1.0)
 
     def cost(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         t = sign * (x @ w)

@@ -84,8 +84,8 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
 def ours(questions: str, size: int, seed: int) -> dict[str, float]:
     rows, own = _answers(questions, size, seed)
     fit = nearer.fit(rows, n_components=D, n_objects=N, method="noisy", random_state=seed)
-    found = {"accuracy": _accuracy(fit.positions)}
-    return found if own is None else {**found, "own": _accuracy(own)}
+    figures = {"accuracy": _accuracy(fit.positions)}
+    return figures if own is None else {**figures, "own": _accuracy(own)}
 
 
 def theirs(questions: str, size: int, seed: int, estimator: str) -> dict[str, float]:
@@ -101,20 +101,20 @@ def theirs(questions: str, size: int, seed: int, estimator: str) -> dict[str, fl
 def speed(size: int) -> dict[str, float]:
     """Seconds of the processor for a fit to random answers: here, and in cblearn right after."""
     rows, _ = _answers("random", size, 0)
-    found = {}
+    seconds_of = {}
     for name in (*THEIRS, LOGISTIC):
         model, times = getattr(nearer, name)(D, random_state=0), []
         for _ in range(4):
             begin = time.process_time()
             model.fit(rows, n_objects=N)
             times.append(time.process_time() - begin)
-        found[f"our {name}"] = float(np.median(times[1:]))
+        seconds_of[f"our {name}"] = float(np.median(times[1:]))
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder, "triplets.npy"))
         np.save(file, rows.astype(np.int64))
         command = [str(cblearn_environment()), "-c", TIMED_SCRIPT, file, ",".join(THEIRS)]
         said = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    return found | {f"their {name}": seconds for name, seconds in json.loads(said).items()}
+    return seconds_of | {f"their {name}": seconds for name, seconds in json.loads(said).items()}
 
 
 @lru_cache(maxsize=1)
@@ -145,8 +145,8 @@ def _answers(questions: str, size: int, seed: int) -> tuple[Any, Any]:
     strategy = nearer.adaptive(
         N, budget=size, n_components=D, quality=1, askable=oracle.knows, random_state=seed
     )
-    found = nearer.run(strategy, oracle)
-    return found.triplets, found.positions
+    result = nearer.run(strategy, oracle)
+    return result.triplets, result.positions
 
 
 def _accuracy(X: Any) -> float:

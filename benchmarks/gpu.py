@@ -141,11 +141,11 @@ def door(n: int, m: int, d: int) -> dict[str, float]:
     rows, test = _problem(n, m, d, 0)
     rows = rows.cpu().numpy()
     start = time.perf_counter()
-    found = nearer.fit(
+    embedding = nearer.fit(
         rows, n_components=d, method="soe", bootstrap=0, n_objects=n, device="cuda", random_state=0
     )
     seconds = time.perf_counter() - start
-    wrong = _passes(test, n).share_violated(found.positions)
+    wrong = _passes(test, n).share_violated(embedding.positions)
     return {"seconds": seconds, "held_out_error": wrong}
 
 
@@ -162,7 +162,7 @@ def chosen(n: int, m: int, shown: int, choose: int) -> dict[str, float]:
     tables, Z = GpuChoices(choices), torch.tensor(X, device="cuda")
     here, there = Noise(lapse=0.1), (0.1, 0.0)
     value, gradient = (part / choices.total_weight for part in choices.sums(X, here))
-    found, slope = tables.sums(Z, *there)
+    result, slope = tables.sums(Z, *there)
     start = time.perf_counter()
     choices.sums(X, here)
     processor = 1000 * (time.perf_counter() - start)
@@ -170,7 +170,7 @@ def chosen(n: int, m: int, shown: int, choose: int) -> dict[str, float]:
     return {
         "ms": _clocked(lambda: tables.sums(Z, *there)),
         "processor_ms": processor,
-        "value_error": abs(found / tables.total / value - 1),
+        "value_error": abs(result / tables.total / value - 1),
         "gradient_error": float(np.abs(slope - gradient).max() / np.abs(gradient).max()),
     }
 

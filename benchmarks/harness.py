@@ -136,8 +136,8 @@ def pick(rows: Rows, part: str, **arguments: Any) -> Rows:
 
 def distinct(rows: Rows, *keys: str) -> list[Any]:
     """The values of an argument, or of several together, in the order in which they appear."""
-    found = (tuple(row[key] for key in keys) for row in rows)
-    return [value[0] if len(keys) == 1 else value for value in dict.fromkeys(found)]
+    values = (tuple(row[key] for key in keys) for row in rows)
+    return [value[0] if len(keys) == 1 else value for value in dict.fromkeys(values)]
 
 
 def summary(rows: Rows, figure: str, digits: int = 4) -> str:

@@ -67,8 +67,8 @@ def quality(budget: int, chosen: bool, seed: int) -> dict[str, float]:
             strategy = nearer.adaptive(N, budget=budget, random_state=seed)
         else:
             strategy = _random(budget, seed)
-        found = nearer.run(strategy, judge, objects=WORDS, max_in_flight=_IN_FLIGHT)
-    positions = found.positions if chosen else found
+        result = nearer.run(strategy, judge, objects=WORDS, max_in_flight=_IN_FLIGHT)
+    positions = result.positions if chosen else result
     tau = nearer.metrics.mean_kendall_tau(X, positions)
     return {"tau": tau, "bias": judge.report().position_bias, "calls": server.n_calls}
 
@@ -95,9 +95,9 @@ _SCRIPT = """
     from benchmarks.judges import WORDS, _IN_FLIGHT
 
     judge = nearer.judges.ChatJudge("stub", endpoint=sys.argv[1], key=None)
-    found = nearer.embed(judge, WORDS, budget=600, random_state=0, max_in_flight=_IN_FLIGHT,
+    embedding = nearer.embed(judge, WORDS, budget=600, random_state=0, max_in_flight=_IN_FLIGHT,
                          journal=sys.argv[2], progress=False)
-    np.save(sys.argv[3], found.positions)
+    np.save(sys.argv[3], embedding.positions)
 """
 
 
@@ -108,7 +108,7 @@ def killed(seed: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, StubServer(at, latency=0.05) as server:
         journal, out = Path(folder) / "answers.db", Path(folder) / "out.npy"
         script = [sys.executable, "-c", textwrap.dedent(_SCRIPT), server.url, journal, out]
-        kept: set[tuple[str, frozenset[str]]] = set()
+        stored: set[tuple[str, frozenset[str]]] = set()
         while not out.exists():
             seen, process = len(server.log), subprocess.Popen(script)
             while process.poll() is None:
@@ -119,9 +119,9 @@ def killed(seed: int) -> dict[str, float]:
                 time.sleep(0.005)
             process.wait()
             put = [_known(text) for text in server.log[seen:]]
-            again += sum(question in kept for question in put)
-            before, kept = len(kept), _kept(journal)
-            most = max(most, len(put) - (len(kept) - before))  # the rest was in flight
+            again += sum(question in stored for question in put)
+            before, stored = len(stored), _stored(journal)
+            most = max(most, len(put) - (len(stored) - before))  # the rest was in flight
         asked = len(server.log)
         judge = ChatJudge("stub", endpoint=server.url, key=None)
         whole = nearer.embed(judge, WORDS, budget=600, random_state=0, progress=False)
@@ -129,8 +129,8 @@ def killed(seed: int) -> dict[str, float]:
     return {
         "kills": kills,
         "asked": asked,
-        "answers": len(kept),
-        "lost": asked - len(kept),
+        "answers": len(stored),
+        "lost": asked - len(stored),
         "most_lost": most,
         "again": again,
         "same": float(same),
@@ -143,7 +143,7 @@ def _known(text: str) -> tuple[str, frozenset[str]]:
     return words[0], frozenset(words[1:])
 
 
-def _kept(journal: Path) -> set[tuple[str, frozenset[str]]]:
+def _stored(journal: Path) -> set[tuple[str, frozenset[str]]]:
     rows = np.asarray(nearer.load_journal(journal)).tolist()
     return {(WORDS[h], frozenset((WORDS[a], WORDS[b]))) for h, a, b in rows}
 
@@ -175,6 +175,6 @@ def _killed(r: dict[str, float]) -> str:
     return (
         f"\n## Killed with -9\n\n{r['kills']:.0f} kills, {_IN_FLIGHT} in flight: "
         f"{r['answers']:.0f} answers in the journal, {r['lost']:.0f} lost in flight, at most "
-        f"{r['most_lost']:.0f} by one kill, {r['again']:.0f} asked again that had been kept; "
+        f"{r['most_lost']:.0f} by one kill, {r['again']:.0f} asked again that had been stored; "
         f"the result is {same}."
     )

@@ -47,8 +47,8 @@ import numpy as np
 warnings.simplefilter("ignore")
 from cblearn.embedding import SOE, estimate_dimensionality_cv
 triplets, start = np.load(sys.argv[1]), time.process_time()
-found = estimate_dimensionality_cv(SOE(1), triplets, n_jobs=1, random_state=0)
-print(found.estimated_dimension, time.process_time() - start)
+estimate = estimate_dimensionality_cv(SOE(1), triplets, n_jobs=1, random_state=0)
+print(estimate.estimated_dimension, time.process_time() - start)
 """
 
 
@@ -167,13 +167,13 @@ def under_flips(budget: int, flip: float) -> dict[str, Any]:
     X = nearer.datasets.make_mixture(500, 3, random_state=101)
     oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip, random_state=1)
     start = time.process_time()
-    found = nearer.run(nearer.adaptive(500, budget=budget, random_state=0), oracle)
+    result = nearer.run(nearer.adaptive(500, budget=budget, random_state=0), oracle)
     seconds = time.process_time() - start
     return {
-        "dimension": found.dimension,
-        "tau": nearer.metrics.mean_kendall_tau(X, found.positions),
-        "knn": nearer.metrics.knn_precision(X, found.positions),
-        "estimated": found.details["noise"].lapse,
+        "dimension": result.dimension,
+        "tau": nearer.metrics.mean_kendall_tau(X, result.positions),
+        "knn": nearer.metrics.knn_precision(X, result.positions),
+        "estimated": result.details["noise"].lapse,
         "seconds": seconds,
     }
 
@@ -183,24 +183,24 @@ def ranked(flip: float, head: int) -> dict[str, Any]:
     exact = nearer.PointOracle(nearer.datasets.make_mixture(n, 3, random_state=0))
     oracle = nearer.NoisyOracle(exact, flip, noise="fresh", random_state=head)
     strategy = nearer.rank_objects(head, n, noise=flip, random_state=head)
-    found = nearer.run(strategy, oracle, progress=lambda c, _: count.append(c))
+    result = nearer.run(strategy, oracle, progress=lambda c, _: count.append(c))
     truth = nearer.run(nearer.rank_objects(head, n), exact)
     bound = GU_XU[flip] * n * np.log2(n)
-    return {"exact": bool((found == truth).all()), "of the bound": count[-1] / bound}
+    return {"exact": bool((result == truth).all()), "of the bound": count[-1] / bound}
 
 
 def bases(family: str, d: int, seed: int) -> dict[str, Any]:
     exact = nearer.PointOracle(draw_points(family, d, 1000, seed))
     noisy = nearer.NoisyOracle(exact, 0.1, noise="fresh", random_state=seed)
-    told = nearer.run(nearer.choose_basis(1000, random_state=seed), exact)
-    heard = nearer.run(nearer.choose_basis(1000, random_state=seed, noise=0.1), noisy)
-    return {"told": told.dimension, "heard": heard.dimension}
+    exact_run = nearer.run(nearer.choose_basis(1000, random_state=seed), exact)
+    noisy_run = nearer.run(nearer.choose_basis(1000, random_state=seed, noise=0.1), noisy)
+    return {"exact": exact_run.dimension, "noisy": noisy_run.dimension}
 
 
 def estimated(d: int, seed: int) -> dict[str, Any]:
     triplets, start = flipped(d, seed), time.process_time()
-    found = nearer.estimate_dimension(triplets, 200, random_state=seed)
-    return {"dimension": found.dimension, "seconds": time.process_time() - start}
+    estimate = nearer.estimate_dimension(triplets, 200, random_state=seed)
+    return {"dimension": estimate.dimension, "seconds": time.process_time() - start}
 
 
 def theirs() -> dict[str, Any]:
@@ -264,8 +264,8 @@ def _bases(rows: Rows) -> str:
     lines = []
     for family in distinct(pick(rows, "basis"), "family"):
         group = pick(rows, "basis", family=family)
-        same = f"{sum(row['told'] == row['heard'] for row in group)} of {len(group)}"
-        means = (f"{np.mean([row[key] for row in group]):.2f}" for key in ("told", "heard"))
+        same = f"{sum(row['exact'] == row['noisy'] for row in group)} of {len(group)}"
+        means = (f"{np.mean([row[key] for row in group]):.2f}" for key in ("exact", "noisy"))
         lines.append([family, same, *means])
     return table(["family", "same dimension", "mean, exact", "mean, flipped"], lines)
 
@@ -274,8 +274,8 @@ def _dimension(rows: Rows) -> str:
     lines = []
     for d in distinct(pick(rows, "dimension"), "d"):
         group = pick(rows, "dimension", d=d)
-        found = " ".join(str(row["dimension"]) for row in group)
-        lines.append([d, "nearer", found, f"{median(group, 'seconds'):.1f}"])
+        dimensions = " ".join(str(row["dimension"]) for row in group)
+        lines.append([d, "nearer", dimensions, f"{median(group, 'seconds'):.1f}"])
     lines += [
         [2, "cblearn, 1 to 3", row["dimension"], f"{row['seconds']:.0f}"]
         for row in pick(rows, "theirs")

@@ -1,6 +1,6 @@
 """What is said of people who are the sample, and how well each person is predicted.
 
-Crowds: 24 objects in the plane, logistic doubt. *ownmap*: each of ten people answers from an own
+Crowds: 24 objects in the plane, logistic errors. *ownmap*: each of ten people answers from an own
 copy of the map, every object moved by half a standard deviation; *five*: five such people;
 *unequal*: the logarithms of their numbers of answers have a standard deviation of 1.2; *same*: all
 ten from one map, so that answers are independent. Each is fitted without people and with them: how
@@ -10,10 +10,10 @@ the share that came true, of further people and of these, and how much wider dra
 
 *groups*: `nearer.compare` of two groups; three of 20 objects moved by one standard deviation, or
 none of 24. *stops*: people with own maps answer, a quarter more each time, until the expected τ is
-.85, or there are 6,000 answers. *pilots*: what `nearer.algorithms.plan.plan_pilot` forecasts from
+.85, or there are 6,000 answers. *pilots*: what `nearer.algorithms.plan.plan_pilot` predicts from
 answers of six to thirty people, who differ in maps, sensitivities, weights of axes, lapses and
 numbers of answers as `PILOTS` says, beside what 3,000 answers of 10 or 30 further people then gave
-(of *alone*: of nobody in particular). *checks*: files of 4,800 answers, an
+(of *alone*: of no particular person). *checks*: files of 4,800 answers, an
 eighth wrong: how often the model check of reports says that no Euclidean map fits. *sets*: recorded
 people, a fifth of the answers left out: accuracy, log loss and calibration of one map, of people
 with sensitivities alone, and with weights as held-out answers ask for, triplet by triplet.
@@ -83,27 +83,27 @@ def crowd(kind: str, m: int, seed: int) -> dict[str, Any]:
         who = rng.choice(people, m, p=share / share.sum())
     rows = said(maps, who, rng)
     further = said(maps, people + np.arange(40_000) % 1000, rng)
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     further_than = d * (DRAWS**2 - 1) / (DRAWS * (DRAWS - d)) * f.ppf(0.95, d, DRAWS - d)
     for name, known in (("alone", None), ("people", who)):
         start = time.process_time()
         e = nearer.fit(rows, people=known, n_components=d, n_objects=n, random_state=seed)
-        found[f"{name}_seconds"] = time.process_time() - start
+        figures[f"{name}_seconds"] = time.process_time() - start
         draws = e.draws(DRAWS, seed)
         away = draws - draws.mean(axis=0)
         covariances = np.einsum("kni,knj->nij", away, away) / (DRAWS - 1)
-        found[f"{name}_draws"] = _share(X, draws.mean(axis=0), covariances, further_than)
-        found[f"{name}_width"] = float(np.sqrt(np.square(away).mean()) / e.positions.std())
+        figures[f"{name}_draws"] = _share(X, draws.mean(axis=0), covariances, further_than)
+        figures[f"{name}_width"] = float(np.sqrt(np.square(away).mean()) / e.positions.std())
         held = e.held_out.new_people or e.held_out
-        found[f"{name}_held"] = bool(held.low <= e.predict(further).mean() <= held.high)
-        found[f"{name}_tau"] = e.details["expected_tau"] - mean_kendall_tau(X, e.positions)
-        found[f"{name}_calibration"] = more_sure(e.predict_proba(further)[:, 1])
+        figures[f"{name}_held"] = bool(held.low <= e.predict(further).mean() <= held.high)
+        figures[f"{name}_tau"] = e.details["expected_tau"] - mean_kendall_tau(X, e.positions)
+        figures[f"{name}_calibration"] = more_sure(e.predict_proba(further)[:, 1])
     whose = np.arange(8000) % people
     again, p = said(maps, whose, rng), np.empty(8000)
     for person in np.unique(who):
         p[whose == person] = e.predict_proba(again[whose == person], person=person)[:, 1]
-    found["people_again"] = more_sure(p[np.isin(whose, who)])
-    return found
+    figures["people_again"] = more_sure(p[np.isin(whose, who)])
+    return figures
 
 
 def own_maps(n: int, people: int, rng: np.random.Generator, jitter: float = JITTER) -> Any:
@@ -162,16 +162,16 @@ def pilots(kind: str, seed: int) -> dict[str, Any]:
     sizes = [1] if alone else [10, 30]
     plan = plan_pilot(pilot, n_people=sizes, most=3000, random_state=rng)
     tests = said(maps, people + 30 + np.arange(20_000) % 1000, rng, lapse)
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for count, accuracy, tau in zip(sizes, plan.accuracy[:, -1], plan.tau[:, -1], strict=True):
         who = np.arange(3000) % count
         e = nearer.fit(said(maps, people + who, rng, lapse), people=None if alone else who, **known)
         right, true = e.predict(tests).mean(), mean_kendall_tau(X, e.positions)
         for name, limits, value in (("accuracy", accuracy, right), ("tau", tau, true)):
-            found[f"{count} {name} held"] = bool(limits[0] <= value <= limits[2])
-            found[f"{count} {name} bias"] = float(limits[1] - value)
-            found[f"{count} {name} width"] = float(limits[2] - limits[0])
-    return found
+            figures[f"{count} {name} held"] = bool(limits[0] <= value <= limits[2])
+            figures[f"{count} {name} bias"] = float(limits[1] - value)
+            figures[f"{count} {name} width"] = float(limits[2] - limits[0])
+    return figures
 
 
 def _additive(rng: np.random.Generator) -> Any:
@@ -213,8 +213,8 @@ def checks(kind: str, seed: int) -> dict[str, Any]:
     margins = D[head, b] - D[head, a]
     near = rng.random(4800) < expit(margins / scale_of(margins, 1 / 8))
     e = nearer.fit(answered(questions, near), n_objects=24, random_state=seed)
-    found = e.details["checks"] or {}
-    return {"flagged": bool(found.get("other distances", 1.0) <= 0.05), "dimension": e.dimension}
+    checked = e.details["checks"] or {}
+    return {"flagged": bool(checked.get("other distances", 1.0) <= 0.05), "dimension": e.dimension}
 
 
 def groups(people: int, m: int, moved: int, seed: int) -> dict[str, Any]:
@@ -230,10 +230,10 @@ def groups(people: int, m: int, moved: int, seed: int) -> dict[str, Any]:
     known: dict[str, Any] = {"n_components": 2, "n_objects": n, "random_state": seed}
     sides = [who < people, who >= people]
     two = [nearer.fit(rows[side], people=who[side], **known) for side in sides]
-    found = nearer.compare(*two, n_permutations=199, random_state=seed)
-    named = np.flatnonzero(found.moved <= 0.05)
+    comparison = nearer.compare(*two, n_permutations=199, random_state=seed)
+    named = np.flatnonzero(comparison.moved <= 0.05)
     return {
-        "differ": found.p_differ <= 0.05,
+        "differ": comparison.p_differ <= 0.05,
         "named": int((named < moved).sum()),
         "wrong": bool((named >= moved).any()),
     }
@@ -246,7 +246,7 @@ def recorded(name: str, seed: int) -> dict[str, Any]:
     rows, trial = tested.triplets()
     whose = np.asarray(tested.people)[trial]
     known: dict[str, Any] = {"n_components": SETS[name], "n_objects": trials.n_objects}
-    found: dict[str, Any] = {}
+    figures: dict[str, Any] = {}
     for kind, options in (("one map", {}), ("no", {"differ": "no"}), ("auto", {"differ": "auto"})):
         seen = trials[~out] if options else trials[~out].with_fields(people=None)
         e = nearer.fit(seen, random_state=seed, **options, **known)
@@ -255,10 +255,10 @@ def recorded(name: str, seed: int) -> dict[str, Any]:
             for person in np.intersect1d(whose, e.people["id"]):
                 its = whose == person
                 p[its] = e.predict_proba(rows[its], person=person)[:, 1]
-        found[f"{kind} accuracy"] = float((p > 0.5).mean())
-        found[f"{kind} log loss"] = float(-np.log(p).mean())
-        found[f"{kind} calibration"] = more_sure(p)
-    return found
+        figures[f"{kind} accuracy"] = float((p > 0.5).mean())
+        figures[f"{kind} log loss"] = float(-np.log(p).mean())
+        figures[f"{kind} calibration"] = more_sure(p)
+    return figures
 
 
 def _mean(rows: Rows, key: str) -> str:
@@ -283,8 +283,8 @@ def _pictures(folder: Path) -> None:
     maps = np.concatenate([np.tile(X, (20, 1, 1)), np.tile(Y, (20, 1, 1))])
     maps += SPREAD * JITTER * rng.normal(size=maps.shape)
     who = np.arange(4800) % 40
-    found = nearer.compare(said(maps, who, rng), people=who, groups=who >= 20, random_state=0)
-    nearer.plotting.save(found.plot(), folder / "people-groups.png")
+    comparison = nearer.compare(said(maps, who, rng), people=who, groups=who >= 20, random_state=0)
+    nearer.plotting.save(comparison.plot(), folder / "people-groups.png")
 
 
 def page(rows: Rows, folder: Path) -> str:
@@ -327,7 +327,7 @@ def page(rows: Rows, folder: Path) -> str:
         for name in ("accuracy", "tau") if some else ():
             shown = [_of_pilots(some, f"{name} {key}") for key in ("held", "bias", "width")]
             lines.append([kind or "all", name, *shown, len(some)])
-    head = ["pilot", "forecast", "80 % interval holds", "forecast − true", "width", "pilots"]
+    head = ["pilot", "prediction", "80 % interval holds", "prediction − true", "width", "pilots"]
     text += "\n\n" + table(head, lines)
     lines = []
     for kind in distinct(pick(rows, "checks"), "kind"):

@@ -1,7 +1,7 @@
 """Where answers are enough: the quality that is expected beside the true one.
 
 Exact answers first: `nearer.adaptive` stops when the τ that near ties let it expect reaches a
-quality. Then `nearer.adaptive` asks people who err, at random or by doubt near ties, and stops
+quality. Then `nearer.adaptive` asks people who err, at random or near ties, and stops
 by its posterior. Short: τ expected and true at growing numbers of answers. Full: more points, and
 what stopping at .99 costs and brings.
 """
@@ -42,11 +42,11 @@ def exact(quality: float, family: str, size: tuple[int, int], seed: int) -> dict
     n, d = size
     X = points(family, n, d, np.random.default_rng(seed))
     strategy = nearer.adaptive(n, quality=quality, random_state=seed)
-    found = nearer.run(strategy, nearer.PointOracle(X))
+    result = nearer.run(strategy, nearer.PointOracle(X))
     return {
-        "expected": found.details["expected_tau"],
-        "tau": nearer.metrics.mean_kendall_tau(X, found.positions),
-        "units": found.n_comparisons / (n * d * np.log2(n)),
+        "expected": result.details["expected_tau"],
+        "tau": nearer.metrics.mean_kendall_tau(X, result.positions),
+        "units": result.n_comparisons / (n * d * np.log2(n)),
     }
 
 
@@ -68,21 +68,21 @@ def _run(
     people = nearer.NoisyOracle(nearer.PointOracle(X), rate, random_state=seed)
     budget = round(share * n * most_questions(n, d, rate))
     strategy = nearer.adaptive(n, budget=budget, noise=rate, quality=quality, random_state=seed)
-    found = nearer.run(strategy, people)
+    result = nearer.run(strategy, people)
     return {
-        "expected": found.details["expected_tau"],
-        "tau": nearer.metrics.mean_kendall_tau(X, found.positions),
-        "dimension": found.dimension,
-        "units": found.n_comparisons / (n * np.log2(n)),
+        "expected": result.details["expected_tau"],
+        "tau": nearer.metrics.mean_kendall_tau(X, result.positions),
+        "dimension": result.dimension,
+        "units": result.n_comparisons / (n * np.log2(n)),
     }
 
 
 def page(rows: Rows, folder: Path) -> str:
     lines = []
     for size, quality in distinct(pick(rows, "exact"), "size", "quality"):
-        found = pick(rows, "exact", size=size, quality=quality)
+        some = pick(rows, "exact", size=size, quality=quality)
         units, said, true = (
-            np.array([row[key] for row in found]) for key in ("units", "expected", "tau")
+            np.array([row[key] for row in some]) for key in ("units", "expected", "tau")
         )
         figures = (f"{np.median(values):.3f}" for values in (said, true))
         worst = f"{(said - true).max():+.3f}"
@@ -91,13 +91,13 @@ def page(rows: Rows, folder: Path) -> str:
     exact_text = "Exact answers:\n\n" + table(head, lines) + "\nDoubtful answers:\n\n"
     lines = []
     for size, rate, share in distinct(pick(rows, "expected"), "size", "rate", "share"):
-        found = pick(rows, "expected", size=size, rate=rate, share=share)
-        said, true = (np.array([row[key] for row in found]) for key in ("expected", "tau"))
+        some = pick(rows, "expected", size=size, rate=rate, share=share)
+        said, true = (np.array([row[key] for row in some]) for key in ("expected", "tau"))
         lines.append(
             [
                 *size,
                 f"{rate:.0%}",
-                f"{found[0]['units']:.1f}",
+                f"{some[0]['units']:.1f}",
                 f"{np.median(said):.3f}",
                 f"{np.median(true):.3f}",
                 f"{(said - true).max():+.3f}",
@@ -107,8 +107,8 @@ def page(rows: Rows, folder: Path) -> str:
     text = exact_text + table(head, lines) + "\nStopped at .99:\n\n"
     lines = []
     for size, rate in distinct(pick(rows, "stopped"), "size", "rate"):
-        found = pick(rows, "stopped", size=size, rate=rate)
-        units, true = (np.median([row[key] for row in found]) for key in ("units", "tau"))
-        least = min(row["tau"] for row in found)
+        some = pick(rows, "stopped", size=size, rate=rate)
+        units, true = (np.median([row[key] for row in some]) for key in ("units", "tau"))
+        least = min(row["tau"] for row in some)
         lines.append([*size, f"{rate:.0%}", f"{units:.1f}", f"{true:.3f}", f"{least:.3f}"])
     return text + table(["n", "d", "wrong", "n·log2 n", "τ", "least τ"], lines)

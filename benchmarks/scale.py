@@ -37,7 +37,7 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     runs = range(seeds or 1)
     noisy, many = (300, 1_000, 2_000), tuple(MANY)
     yield from grid("embed", embedded, n=(10_000, 100_000, 1_000_000), seed=runs)
-    yield from grid("noisy", doubted, n=(*noisy, 100_000) if full else noisy, seed=runs)
+    yield from grid("noisy", noisy_run, n=(*noisy, 100_000) if full else noisy, seed=runs)
     yield from grid("soe", fitted, n_cores=(1, 2), seed=runs)
     yield from grid("many", fitted_many, n=many if full else many[:2], seed=runs)
     if full:
@@ -48,7 +48,7 @@ def embedded(n: int, seed: int) -> dict[str, float]:
     return _apart("exact", n, seed)
 
 
-def doubted(n: int, seed: int) -> dict[str, float]:
+def noisy_run(n: int, seed: int) -> dict[str, float]:
     return _apart("noisy", n, seed)
 
 
@@ -71,9 +71,9 @@ def page(rows: Rows, folder: Path) -> str:
     for part, what in (("embed", "exact answers"), ("noisy", f"{FLIP:.0%} of answers wrong")):
         lines = []
         for n in distinct(pick(rows, part), "n"):
-            found = pick(rows, part, n=n)
-            figures = [summary(found, name, 3) for name in ("seconds", "processor", "gib", "tau")]
-            lines.append([f"{n:,}", *figures, summary(found, "per_object", 3)])
+            some = pick(rows, part, n=n)
+            figures = [summary(some, name, 3) for name in ("seconds", "processor", "gib", "tau")]
+            lines.append([f"{n:,}", *figures, summary(some, "per_object", 3)])
         head = ["objects", "seconds", "processor seconds", "GiB", "τ", "comparisons an object"]
         text += f"\n`nearer.embed`, normal points in three dimensions, {what}:\n\n" + table(
             head, lines
@@ -90,11 +90,11 @@ def _beside(rows: Rows) -> str:
     ours = {cores: pick(rows, "soe", n_cores=cores) for cores in (1, 2)}
     if not all(ours.values()):
         return ""
-    seconds = {cores: median(found, "seconds") for cores, found in ours.items()}
+    seconds = {cores: median(result, "seconds") for cores, result in ours.items()}
     text = f"\n`SOE`, 1 M triplets of 10,000 objects: {seconds[2]:.1f} s on two cores, "
     text += f"{seconds[1] / seconds[2]:.2f} times as fast as on one"
-    if found := pick(rows, "cblearn"):
-        text += f", {median(found, 'seconds') / seconds[2]:.0f} times as fast as cblearn"
+    if result := pick(rows, "cblearn"):
+        text += f", {median(result, 'seconds') / seconds[2]:.0f} times as fast as cblearn"
     return text + ".\n"
 
 
@@ -102,12 +102,12 @@ def _many(rows: Rows) -> str:
     """Random triplets of more and more objects."""
     lines, each = [], {}
     for n in distinct(pick(rows, "many"), "n"):
-        found, (m, options) = pick(rows, "many", n=n), MANY[n]
-        figures = [summary(found, name, 3) for name in ("seconds", "processor", "gib", "error")]
+        result, (m, options) = pick(rows, "many", n=n), MANY[n]
+        figures = [summary(result, name, 3) for name in ("seconds", "processor", "gib", "error")]
         start = options.get("init", "above")
         lines.append([f"{n:,}", f"{m:,}", start, *figures])
         if start == "random":
-            each[n] = 1e6 * median(found, "processor") / m
+            each[n] = 1e6 * median(result, "processor") / m
     if not lines:
         return ""
     head = ["objects", "triplets", "start", "seconds", "processor seconds", "GiB"]
@@ -158,9 +158,9 @@ def _embed(what: str, n: int, seed: int) -> dict[str, float]:
     asked = []
 
     def work() -> NDArray[np.float64]:
-        found = nearer.embed(oracle, n, random_state=seed, keep_triplets=False, progress=False)
-        asked.append(found.n_comparisons)
-        return found.positions
+        embedding = nearer.embed(oracle, n, random_state=seed, keep_triplets=False, progress=False)
+        asked.append(embedding.n_comparisons)
+        return embedding.positions
 
     figures, positions = _measured(work)
     q = random_questions(n, QUESTIONS, np.random.default_rng(0))

@@ -1,9 +1,9 @@
 """Tuned numbers halved and doubled: comparisons, tau, right dimension.
 
-On families that were not used to set them: exact answers that are asked for, also with heavy tails,
-far clusters, repeated values, few places, a crowd in one of them and a thin axis; answers that may
-be wrong; and exact answers that are given, many and few. What changes nothing in any of them is not
-worth a number. The row "nothing, other seeds" says what chance alone changes.
+On families that were not used to set them: exact answers to chosen questions, also with heavy
+tails, far clusters, repeated values, tied distances, coincident objects and a thin axis; noisy
+answers; and exact answers to random questions, many and few. A number that changes nothing in any
+of them is not worth having. The row "nothing, other seeds" says what chance alone changes.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from nearer.questions import answered, balanced_questions
 
 #: situation → module → its numbers, and what they are
 NUMBERS = {
-    "asked": {
+    "exact": {
         "algorithms.choose_questions": {
             "GROWTH": "a round as a share of the answers",
             "_MOST": "comparisons for each bit that positions hold",
         },
     },
-    "doubtful": {
+    "noisy": {
         "algorithms.choose_questions": {
             "RANDOM_SHARE": "share of random questions",
             "FIRST": "questions an object in the first round",
@@ -52,7 +52,7 @@ NUMBERS = {
             "WEAK_PRIOR": "with which a search begins",
         },
     },
-    "given": {
+    "random": {
         "fitting.solver": {"_CLOUD": "spread of the random cloud"},
         "fitting.initial": {
             "EXTRA": "dimensions too many at the start",
@@ -63,7 +63,7 @@ NUMBERS = {
 }
 #: situation → family, dimensions, objects
 DATA = {
-    "asked": (
+    "exact": (
         ("mixture", 1, 100),
         ("laplace", 3, 60),
         ("student", 3, 150),
@@ -77,11 +77,11 @@ DATA = {
         ("corners", 2, 60),
         ("thin", 3, 60),
     ),
-    "doubtful": (("laplace", 2, 40), ("mixture", 3, 40)),
-    "given": (("laplace", 2, 40), ("mixture", 3, 60)),
+    "noisy": (("laplace", 2, 40), ("mixture", 3, 40)),
+    "random": (("laplace", 2, 40), ("mixture", 3, 60)),
     "few": (("laplace", 2, 40), ("mixture", 3, 60)),
 }
-WRONG = 0.1  # share of doubtful answers
+WRONG = 0.1  # share of wrong answers
 FACTORS = (0.5, 2.0)
 
 
@@ -101,11 +101,11 @@ def changed(
     """A run with one number changed; without a number, with another seed."""
     X = points(family, n, d, seed)
     with scaled(module, name, factor):
-        found = RUNS[situation](X, seed if module or factor == 1 else int(1000 * factor) + seed)
+        embedding = RUNS[situation](X, seed if module or factor == 1 else int(1000 * factor) + seed)
     return {
-        "right": float(found.dimension == d),
-        "comparisons": found.n_comparisons / n,
-        "tau": mean_kendall_tau(X, found.positions),
+        "right": float(embedding.dimension == d),
+        "comparisons": embedding.n_comparisons / n,
+        "tau": mean_kendall_tau(X, embedding.positions),
     }
 
 
@@ -126,18 +126,18 @@ def points(family: str, n: int, d: int, seed: int) -> NDArray[np.float64]:
     return hard[family]() if family in hard else sizes.points(family, n, d, seed)
 
 
-def _asked(X: NDArray[np.float64], seed: int) -> nearer.Embedding:
+def _exact(X: NDArray[np.float64], seed: int) -> nearer.Embedding:
     return nearer.run(nearer.adaptive(len(X), random_state=seed), nearer.PointOracle(X))
 
 
-def _doubtful(X: NDArray[np.float64], seed: int) -> nearer.Embedding:
+def _noisy(X: NDArray[np.float64], seed: int) -> nearer.Embedding:
     n = len(X)
     people = nearer.NoisyOracle(nearer.PointOracle(X), WRONG, random_state=seed)
     budget = int(20 * n * np.log2(n))
     return nearer.run(nearer.adaptive(n, budget=budget, random_state=seed), people)
 
 
-def _given(X: NDArray[np.float64], seed: int, each: int = 30) -> nearer.Embedding:
+def _random(X: NDArray[np.float64], seed: int, each: int = 30) -> nearer.Embedding:
     """Random questions, so many a coordinate."""
     n, d = X.shape
     questions = balanced_questions(n, each * n * d, np.random.default_rng(seed))
@@ -146,10 +146,10 @@ def _given(X: NDArray[np.float64], seed: int, each: int = 30) -> nearer.Embeddin
 
 
 RUNS: dict[str, Callable[[NDArray[np.float64], int], nearer.Embedding]] = {
-    "asked": _asked,
-    "doubtful": _doubtful,
-    "given": _given,
-    "few": partial(_given, each=4),
+    "exact": _exact,
+    "noisy": _noisy,
+    "random": _random,
+    "few": partial(_random, each=4),
 }
 
 
@@ -159,19 +159,19 @@ def scaled(module: str, name: str, factor: float) -> Iterator[None]:
     if not module:
         yield
         return
-    home = import_module(f"nearer.{module}")
-    value = getattr(home, name)
+    source = import_module(f"nearer.{module}")
+    value = getattr(source, name)
     new = type(value)(value * factor)
-    homes = [home]
+    modules = [source]
     if not name.startswith("_"):  # others have imported it
         nearby = [m for path, m in sys.modules.items() if path.startswith("nearer.")]
-        homes += [m for m in nearby if vars(m).get(name) is value]
+        modules += [m for m in nearby if vars(m).get(name) is value]
     try:
-        for m in homes:
+        for m in modules:
             setattr(m, name, new)
         yield
     finally:
-        for m in homes:
+        for m in modules:
             setattr(m, name, value)
 
 
@@ -192,9 +192,9 @@ def page(rows: Rows, folder: Path) -> str:
 
 
 TITLES = {
-    "asked": "Exact answers",
-    "doubtful": "Answers of which a tenth is wrong",
-    "given": "Exact answers to random questions",
+    "exact": "Exact answers",
+    "noisy": "Answers of which a tenth is wrong",
+    "random": "Exact answers to random questions",
     "few": "… to few of them, four a coordinate",
 }
 FIGURES = ("comparisons", "τ", "right")
@@ -208,8 +208,8 @@ def _line(rows: Rows, module: str, name: str) -> list[str]:
     what = NUMBERS[rows[0]["part"]].get(module, {}).get(name, "nothing, other seeds")
     line = [f"`{module.rsplit('.', maxsplit=1)[-1]}.{name}`" if module else "", what]
     for factor in FACTORS:
-        found = pick(rows, rows[0]["part"], module=module, name=name, factor=factor)
-        pairs = [(r, plain[at]) for r in found if (at := tuple(r[k] for k in key)) in plain]
+        some = pick(rows, rows[0]["part"], module=module, name=name, factor=factor)
+        pairs = [(r, plain[at]) for r in some if (at := tuple(r[k] for k in key)) in plain]
         if all(r[f] == p[f] for r, p in pairs for f in ("comparisons", "tau", "right")):
             line += ["–" if pairs else ""] * 3
             continue

@@ -1,9 +1,9 @@
 """nearer.embed from 8 to 3,000 objects in 1 to 8 dimensions: dimension, cost, tau, kNN.
 
 Beside it, random questions, as many as `nearer.embed` asked, fitted with soft ordinal embedding in
-the true dimension. The way of asking was developed on normal and uniform points; here it is judged
-on five other families, then on heavy tails, far clusters and measured data with many ties, and at
-last where rounds count.
+the true dimension. The choice of questions was developed on normal and uniform points; here it is
+judged on five other families, then on heavy tails, far clusters and measured data with many ties,
+and at last where rounds count.
 """
 
 from __future__ import annotations
@@ -95,28 +95,28 @@ def measured(d: int, n: int, family: str, seed: int) -> dict[str, float]:
 def ranged(d: int, n: int, family: str, seed: int) -> dict[str, float]:
     """Few objects: the range of dimensions that remain possible."""
     X = points(family, n, d, seed)
-    found = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
-    assert found.dimension_low is not None
-    assert found.dimension_high is not None
+    embedding = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
+    assert embedding.dimension_low is not None
+    assert embedding.dimension_high is not None
     return {
-        "dimension": found.dimension,
-        "determined": float(bool(found.determined)),
-        "inside": float(found.dimension_low <= d <= found.dimension_high),
-        "tau": mean_kendall_tau(X, found.positions),
+        "dimension": embedding.dimension,
+        "determined": float(bool(embedding.determined)),
+        "inside": float(embedding.dimension_low <= d <= embedding.dimension_high),
+        "tau": mean_kendall_tau(X, embedding.positions),
     }
 
 
 def embedded(X: NDArray[np.float64], seed: int) -> dict[str, float]:
     """What `nearer.embed` finds, and what it costs."""
     n = len(X)
-    found = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
+    embedding = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
     heads = None if n <= 3000 else 100
     return {
-        "dimension": found.dimension,
-        "comparisons": found.n_comparisons,
-        "rounds": found.n_rounds,
-        "tau": mean_kendall_tau(X, found.positions, n_heads=heads, random_state=0),
-        "knn": knn_precision(X, found.positions) if n <= 3000 else float("nan"),
+        "dimension": embedding.dimension,
+        "comparisons": embedding.n_comparisons,
+        "rounds": embedding.n_rounds,
+        "tau": mean_kendall_tau(X, embedding.positions, n_heads=heads, random_state=0),
+        "knn": knn_precision(X, embedding.positions) if n <= 3000 else float("nan"),
     }
 
 

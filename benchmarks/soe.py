@@ -70,9 +70,9 @@ def page(rows: Rows, folder: Path) -> str:
         line = [case]
         times = []
         for part in ("theirs", "ours"):
-            found = pick(rows, part, case=case)
-            times.append(median(found, "seconds") if found else np.nan)
-            line += [summary(found, "seconds", 3), summary(found, "loss", 2)] if found else ["", ""]
+            some = pick(rows, part, case=case)
+            times.append(median(some, "seconds") if some else np.nan)
+            line += [summary(some, "seconds", 3), summary(some, "loss", 2)] if some else ["", ""]
         lines.append([*line, f"{times[0] / times[1]:.1f}×", f"{CASES[case][2]}×"])
     return table(["triplets", "cblearn s", "loss", "nearer s", "loss", "ratio", "wanted"], lines)
 

@@ -102,7 +102,7 @@ class Site:
         return self.call("POST", "/api/join", {"consent_version": "1", "parameters": parameters})
 
     def admitted(self, **parameters: str) -> Any:
-        """Come again until the limit on joining lets somebody in who is no part of the attack."""
+        """Come again until the limit on joining lets in a person who is no part of the attack."""
         status, joined = self.join(**parameters)
         while status == 429:
             time.sleep(1)
@@ -112,8 +112,8 @@ class Site:
     def memory(self) -> float:
         """Megabytes that the server holds."""
         status = Path(f"/proc/{self.server.process.pid}/status").read_text()
-        found = re.search(r"VmRSS:\s+(\d+)", status)
-        return int(found[1]) / 1024 if found else float("nan")
+        match = re.search(r"VmRSS:\s+(\d+)", status)
+        return int(match[1]) / 1024 if match else float("nan")
 
     @contextlib.contextmanager
     def people(self) -> Iterator[Outcome]:
@@ -146,7 +146,7 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 def steal_an_id(site: Site) -> dict[str, Any]:
-    """Join as somebody whose panel id is known, then erase them."""
+    """Join under a known panel id of another person, then erase that person."""
     site.admitted(PROLIFIC_PID="victim")
     replies = [site.join(PROLIFIC_PID="victim") for _ in range(20)]
     return {"sessions_got": sum("token" in reply for _, reply in replies), "safe_if": 0}
@@ -207,16 +207,16 @@ def withdraw_again_and_again(site: Site) -> dict[str, Any]:
 
 
 def find_what_was_erased(site: Site) -> dict[str, Any]:
-    """Look for the id of somebody who withdrew in every file of the study."""
+    """Look for the id of a person who withdrew in every file of the study."""
     name = f"erased-{time.time_ns()}"
     joined = site.admitted(PROLIFIC_PID=name)
     site.call("POST", "/api/withdraw", {}, joined["token"])
     for _ in range(50):
-        found = [p.name for p in site.folder.iterdir() if name.encode() in p.read_bytes()]
-        if not found:
+        left = [p.name for p in site.folder.iterdir() if name.encode() in p.read_bytes()]
+        if not left:
             break
         time.sleep(0.2)
-    return {"files_that_hold_it": found, "safe_if": []}
+    return {"files_that_hold_it": left, "safe_if": []}
 
 
 def invent_times(site: Site) -> dict[str, Any]:
@@ -328,7 +328,7 @@ def attack_all(
         form = {"name": "ada", "password": "correct horse"}
         setup = urllib.parse.urlsplit(site.server.setup).path
         assert site.call("POST", setup, form=form)[0] == 303
-        found = []
+        outcomes = []
         with site.people() as outcome:
             time.sleep(2)
             for attack in (_nothing, *ATTACKS):
@@ -338,7 +338,7 @@ def attack_all(
                 rest = 2.0 - (time.perf_counter() - began)
                 time.sleep(max(rest, 0.5))
                 waits = 1000 * np.array(outcome.seconds[seen:] or [float("nan")])
-                found.append(
+                outcomes.append(
                     {
                         "attack": attack.__name__.strip("_"),
                         "memory_mb": [round(before), round(site.memory())],
@@ -350,7 +350,7 @@ def attack_all(
                         **got,
                     }
                 )
-        return found
+        return outcomes
     finally:
         site.server.end()
 

@@ -79,17 +79,17 @@ def replay(data: str, method: str, seed: int) -> dict[str, Any]:
             said = server.said()
         took = time.perf_counter() - began
         db = connect(path, read_only=True)
-        given = collected(db)
+        answers = collected(db)
         asked, filler = _asked(db)
         db.close()
     never = triplets[~np.isin(pack(triplets)[0], pack(asked)[0])]
     curve = {}
-    for m in (m for m in CUTS if m <= len(given.answers)):
-        found = draw_map(given.first(m), n, seed=seed, holdout=never)
-        assert found is not None
-        curve[str(m)] = (found["accuracy"], found["dimension"])
+    for m in (m for m in CUTS if m <= len(answers.answers)):
+        drawn = draw_map(answers.first(m), n, seed=seed, holdout=never)
+        assert drawn is not None
+        curve[str(m)] = (drawn["accuracy"], drawn["dimension"])
     return {
-        "answers": len(given.answers),
+        "answers": len(answers.answers),
         "skipped": len(people.skipped),
         "filler": filler,
         "never_asked": len(never),
@@ -122,14 +122,16 @@ def page(rows: Rows, folder: Path) -> str:
         [f"{m:,}", *(f"{curve[m]:.4f}"[1:] if m in curve else "" for curve in curves.values())]
         for m in CUTS
     ]
-    told = [
+    lines_of_maps = [
         [k, len(runs), f"{median(runs, 'filler'):.0f}", f"{median(runs, 'p99_ms'):.0f}",
          f"{median(runs, 'seconds'):.0f}"]
         for k in methods
         for runs in [pick(rows, "replay", method=k)]
     ]  # fmt: skip
     head = ["method", "runs", "answers that filled in", "p99 of a reply, ms", "seconds"]
-    return table(["answers", *methods], lines if methods else []) + "\n" + table(head, told)
+    return (
+        table(["answers", *methods], lines if methods else []) + "\n" + table(head, lines_of_maps)
+    )
 
 
 def _curve(runs: Rows) -> dict[int, float]:

@@ -36,32 +36,32 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--max-cost", type=float, default=1.0, help="money")
     parser.add_argument("--journal", default="animals.db")
     parser.add_argument("--plot", help="write a picture of the map to this file")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
 
-    server = StubServer(ANIMALS, lapse=0.1, bias=0.1) if given.stub else nullcontext()
+    server = StubServer(ANIMALS, lapse=0.1, bias=0.1) if options.stub else nullcontext()
     with server:
         judge = ChatJudge(
-            given.model,
-            endpoint=server.url if isinstance(server, StubServer) else given.endpoint,
-            key=None if given.stub else "OPENAI_API_KEY",
+            options.model,
+            endpoint=server.url if isinstance(server, StubServer) else options.endpoint,
+            key=None if options.stub else "OPENAI_API_KEY",
             question="Which animal is more like a {head}?",
             price=(0.15, 0.60),
         )
         embedding = nearer.embed(
             judge,
             list(ANIMALS),
-            budget=given.budget,
+            budget=options.budget,
             max_in_flight=16,
-            max_cost=given.max_cost,
-            journal=given.journal,
+            max_cost=options.max_cost,
+            journal=options.journal,
             random_state=0,
         )
     print(f"{embedding.n_comparisons} answers, {embedding.dimension} dimensions")
     print(judge.report())
     for name, row in zip(embedding.names, embedding.positions, strict=True):
         print(f"{name:>10}", *(f"{x:7.2f}" for x in row))
-    if given.plot:
-        nearer.plotting.save(embedding.plot(), given.plot)
+    if options.plot:
+        nearer.plotting.save(embedding.plot(), options.plot)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,7 @@ def _missed_perfect_basis(name: str, rng: np.random.Generator) -> Drawing:
     turn = np.array([[np.cos(0.35), np.sin(0.35)], [-np.sin(0.35), np.cos(0.35)]])
     points = np.concatenate([rows, rows[:, ::-1], cloud]) @ turn
     oracle = PointOracle(points)
-    found = run(choose_basis(len(points), random_state=rng), oracle)
+    ours = run(choose_basis(len(points), random_state=rng), oracle)
     perfect = _basis_between(points, [(0, 40), (41, 81)])
 
     figure = Figure(figsize=(12, 4.3), layout="constrained")
@@ -82,7 +82,7 @@ def _missed_perfect_basis(name: str, rng: np.random.Generator) -> Drawing:
     _dots(left, points[:82], s=12, color=_INK, linewidths=0)
     left.set_title("two rows of evenly spaced objects in a cloud")
     taus = []
-    for ax, basis, what in ((middle, found, "axes found"), (right, perfect, "between their ends")):
+    for ax, basis, what in ((middle, ours, "axes found"), (right, perfect, "between their ends")):
         plot_basis(basis, points, ax=ax)
         taus.append(mean_kendall_tau(points, basis.coordinates()))
         ax.set_title(f"{what}: τ = {taus[-1]:.3f}")

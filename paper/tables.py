@@ -136,8 +136,8 @@ class _Results:
         return f"{int(sum(values))}/{len(values)}" if values else None
 
     def _values(self, data: str, method: str, figure: str) -> list[float]:
-        found = (figures.get(figure) for figures in self._runs.get((data, method), []))
-        return [float(value) for value in found if value is not None]
+        result = (figures.get(figure) for figures in self._runs.get((data, method), []))
+        return [float(value) for value in result if value is not None]
 
 
 def _difference(ours: Value, paper: float | None) -> float | None:

@@ -70,9 +70,9 @@ def _remark(name: str) -> str:
     """The comment above a constant, after ``#:``."""
     last = name.rsplit(".", maxsplit=1)[-1]
     for file in sorted(Path(nearer.__file__).parent.rglob("*.py")):
-        found = re.search(rf"^#: (.+)\n{last}\b", file.read_text("utf-8"), re.MULTILINE)
-        if found:
-            return found[1][0].upper() + found[1][1:] + "."
+        match = re.search(rf"^#: (.+)\n{last}\b", file.read_text("utf-8"), re.MULTILINE)
+        if match:
+            return match[1][0].upper() + match[1][1:] + "."
     raise ValueError(f"{name}: has no remark; write one after #: above it")
 
 

@@ -26,7 +26,7 @@ def world() -> Figure:
     return nearer.plotting.plot_world(embedding.positions, cities)
 
 
-def doubt() -> Figure:
+def uncertainty() -> Figure:
     """A map from noisy answers, with a 95 % region for each object."""
     truth = np.random.default_rng(4).normal(size=(26, 2))
     people = nearer.asking.PsychometricOracle(truth, scale=0.5, random_state=0)
@@ -55,7 +55,7 @@ def geometry() -> Figure:
     left, right = figure.subplots(1, 2)
     for ax, shown, title in (
         (left, np.flatnonzero(lens(rankings, apex)), "the lens of an object: what it is above"),
-        (right, hull, "the hull estimate: who is above nobody"),
+        (right, hull, "the hull estimate: objects above no other"),
     ):
         ax.scatter(*X.T, s=9, color=GREY, linewidths=0)
         ax.scatter(*X[shown].T, s=16, color=BLUE, linewidths=0, zorder=2)
@@ -83,9 +83,9 @@ def tasks() -> Figure:
         places = [(1.2 * (i % 4) - 0.6 * (min(n, 4) - 1), -1.2 * (i // 4)) for i in range(n)]
         places += [] if n == 3 else [(0.0, 1.45)]
         for i, (x, y) in enumerate(places):
-            frame = GOLD if i in chosen else BLUE if i == n else GREY
+            edge = GOLD if i in chosen else BLUE if i == n else GREY
             tile = Rectangle(
-                (x - 0.5, y - 0.5), 1, 1, fill=False, ec=frame, lw=3 * (i in chosen) + 1
+                (x - 0.5, y - 0.5), 1, 1, fill=False, ec=edge, lw=3 * (i in chosen) + 1
             )
             ax.add_patch(tile)
             size, leaves = rng.uniform(0.14, 0.24), rng.integers(4, 9)
@@ -104,7 +104,7 @@ def tasks() -> Figure:
 
 def main() -> None:
     """Draw all of them."""
-    for draw in (world, doubt, geometry, tasks):
+    for draw in (world, uncertainty, geometry, tasks):
         sink = io.BytesIO()
         draw().savefig(sink, format="png", dpi=90, metadata={"Software": None})
         (FOLDER / f"{draw.__name__}.png").write_bytes(sink.getvalue())

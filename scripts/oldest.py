@@ -24,11 +24,14 @@ def pins() -> list[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
     lines = []
-    for given in [*project["dependencies"], *(line for name in USED for line in extras[name])]:
-        found = BOUND.match(given)
-        if found is None:
-            raise SystemExit(f"{given}: needs a lower bound, as name>=1.2")
-        name, version, marker = found.groups()
+    for requirement in [
+        *project["dependencies"],
+        *(line for name in USED for line in extras[name]),
+    ]:
+        result = BOUND.match(requirement)
+        if result is None:
+            raise SystemExit(f"{requirement}: needs a lower bound, as name>=1.2")
+        name, version, marker = result.groups()
         lines.append(f"{name}=={version}" + (f"; {marker}" if marker else ""))
     tests = [line for line in extras["dev"] if not line.startswith(("nearer[", TOO_NEW))]
     return [*lines, *tests, OLD_CLIENT]

@@ -153,8 +153,8 @@ def look(page, name: str) -> None:
     page.evaluate(
         "Promise.allSettled(document.getAnimations().map((a) => a.finished)).then(() => 0)"
     )
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    problems = Axe().run(page)
+    assert problems.violations_count == 0, problems.generate_report()
     wide = page.evaluate(
         "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     )

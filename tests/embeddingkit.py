@@ -16,5 +16,5 @@ def fitted(seed=0, *, n=N, d=2, m=800, flip=0.1, people=None):
     right = nearer.PointOracle(X)(questions)
     rows = answered(questions, right ^ (rng.random(m) < flip))
     who = None if people is None else rng.choice(people, m)
-    found = nearer.fit(rows, n_components=d, n_objects=n, people=who, random_state=seed)
-    return X, found
+    embedding = nearer.fit(rows, n_components=d, n_objects=n, people=who, random_state=seed)
+    return X, embedding

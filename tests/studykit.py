@@ -98,7 +98,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 
 class Web:
-    """A study behind a test client, with somebody logged in on request."""
+    """A study behind a test client, with a researcher logged in on request."""
 
     def __init__(self, path: Path, n: int = 8, *, start: bool = True, **settings: object) -> None:
         from fastapi.testclient import TestClient

@@ -25,29 +25,29 @@ def cube():
 
 
 def test_the_dimension_and_the_positions_are_right(cube):
-    X, found = cube
-    assert found.dimension == 3
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.985
-    assert nearer.metrics.knn_precision(X, found.positions) > 0.95
-    assert found.n_comparisons <= 1.7 * 120 * 3 * np.log2(120) + 10 * 120
+    X, embedding = cube
+    assert embedding.dimension == 3
+    assert nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.985
+    assert nearer.metrics.knn_precision(X, embedding.positions) > 0.95
+    assert embedding.n_comparisons <= 1.7 * 120 * 3 * np.log2(120) + 10 * 120
 
 
 def test_everything_paid_for_is_accounted_for(cube):
-    X, found = cube
-    assert len(found.triplets) == found.n_comparisons
-    assert sum(phase.n_comparisons for phase in found.history) == found.n_comparisons
-    assert sum(phase.n_rounds for phase in found.history) == found.n_rounds
-    head, near, far = found.triplets.T
+    X, embedding = cube
+    assert len(embedding.triplets) == embedding.n_comparisons
+    assert sum(phase.n_comparisons for phase in embedding.history) == embedding.n_comparisons
+    assert sum(phase.n_rounds for phase in embedding.history) == embedding.n_rounds
+    head, near, far = embedding.triplets.T
     assert nearer.PointOracle(X)(np.stack([head, near, far], axis=1)).all()
-    packed = nearer.asking.Memory(found.triplets)
-    assert len(packed) == found.n_comparisons, "a question was asked twice"
+    packed = nearer.asking.Memory(embedding.triplets)
+    assert len(packed) == embedding.n_comparisons, "a question was asked twice"
 
 
 def test_predict_answers_as_the_points_do(cube):
-    X, found = cube
+    X, embedding = cube
     rng = np.random.default_rng(2)
     questions = np.stack([rng.permutation(120)[:3] for _ in range(2000)])
-    assert (found.predict(questions) == nearer.PointOracle(X)(questions)).mean() > 0.98
+    assert (embedding.predict(questions) == nearer.PointOracle(X)(questions)).mean() > 0.98
 
 
 def test_the_same_seed_gives_the_same_run():
@@ -69,24 +69,24 @@ def test_a_session_replayed_at_a_cut_goes_on_as_the_run_did():
 
 
 @pytest.mark.parametrize("budget", [0, 1, 7, 50, 400, 1000, 2000])
-def test_a_budget_is_kept_and_always_gives_an_embedding(budget):
+def test_a_budget_holds_and_always_gives_an_embedding(budget):
     X = np.random.default_rng(4).random((50, 2))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", nearer.errors.AnswersWarning)
-        found = embed(X, budget=budget)
-    assert found.n_comparisons <= budget
-    assert len(found.positions) == 50
-    reached = np.isfinite(found.positions).all(axis=1)
-    assert np.array_equal(np.flatnonzero(~reached), found.never_asked)
-    assert bool(caught) == bool(len(found.never_asked))
+        embedding = embed(X, budget=budget)
+    assert embedding.n_comparisons <= budget
+    assert len(embedding.positions) == 50
+    reached = np.isfinite(embedding.positions).all(axis=1)
+    assert np.array_equal(np.flatnonzero(~reached), embedding.never_asked)
+    assert bool(caught) == bool(len(embedding.never_asked))
     assert reached.all() or budget < 400
 
 
-def test_a_budget_set_from_outside_is_kept_too():
+def test_a_budget_set_from_outside_holds_too():
     X = np.random.default_rng(4).random((80, 2))
     strategy = nearer.adaptive(80, random_state=0)
-    found = nearer.run(strategy, nearer.PointOracle(X), budget=700)
-    assert found.n_comparisons == 700
+    result = nearer.run(strategy, nearer.PointOracle(X), budget=700)
+    assert result.n_comparisons == 700
 
 
 @pytest.mark.slow
@@ -111,18 +111,18 @@ def test_more_budget_is_better():
     ids=["all equal", "duplicates", "a line", "three", "four"],
 )
 def test_degenerate_data_ends(X):
-    found = embed(X)
-    assert len(found.positions) == len(X)
-    assert np.isfinite(found.positions).all()
+    embedding = embed(X)
+    assert len(embedding.positions) == len(X)
+    assert np.isfinite(embedding.positions).all()
 
 
 @pytest.mark.slow
 def test_near_ties_show_a_dimension_that_few_objects_fill():
     X = np.hstack([np.random.default_rng(8).normal(size=(120, 2)), np.zeros((120, 1))])
     X[::8, 2] = 3 * np.random.default_rng(9).normal(size=15)  # few leave the plane
-    found = embed(X)
-    assert found.dimension == 3
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
+    embedding = embed(X)
+    assert embedding.dimension == 3
+    assert nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.97
 
 
 SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
@@ -132,10 +132,10 @@ SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
 @pytest.mark.parametrize(("n", "d"), [(20, 1), (30, 2), (40, 3), (60, 5)])
 def test_few_objects_are_embedded_in_the_right_dimension(n, d, seed):
     X = np.random.default_rng([seed, n, d]).uniform(-1, 1, size=(n, d)) ** 3
-    found = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
-    assert found.dimension == d
-    assert found.n_comparisons <= 1.5 * n * d * np.log2(n) + 25 * n
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
+    embedding = nearer.embed(nearer.PointOracle(X), n, random_state=seed, progress=False)
+    assert embedding.dimension == d
+    assert embedding.n_comparisons <= 1.5 * n * d * np.log2(n) + 25 * n
+    assert nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.97
 
 
 @pytest.mark.slow
@@ -143,11 +143,11 @@ def test_few_objects_are_embedded_in_the_right_dimension(n, d, seed):
 def test_without_ties_it_goes_on_until_it_is_good(seed):
     rng, n, d = np.random.default_rng([seed, 1]), 60, 5
     X = 3 * rng.normal(size=(4, d))[rng.integers(4, size=n)] + rng.normal(size=(n, d))
-    found = embed(X, random_state=seed)
-    spent = found.n_comparisons >= 1.5 * n * found.dimension * np.log2(n) + 20 * n
-    assert spent or found.details["expected_tau"] > 0.98
-    assert found.dimension >= 4
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.95
+    embedding = embed(X, random_state=seed)
+    spent = embedding.n_comparisons >= 1.5 * n * embedding.dimension * np.log2(n) + 20 * n
+    assert spent or embedding.details["expected_tau"] > 0.98
+    assert embedding.dimension >= 4
+    assert nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.95
 
 
 def grid(n, k, d, seed=0):
@@ -171,23 +171,23 @@ def test_the_range_of_dimensions_says_what_answers_leave_possible():
 
 
 @pytest.mark.parametrize("n", [12, 60, 300])
-def test_objects_in_one_place_are_found_there(n):
-    found = embed(np.ones((n, 2)))
-    assert np.ptp(found.positions) == 0
-    assert found.dimension == 1
-    assert found.n_comparisons <= 15 * n
+def test_coincident_objects_have_one_position(n):
+    embedding = embed(np.ones((n, 2)))
+    assert np.ptp(embedding.positions) == 0
+    assert embedding.dimension == 1
+    assert embedding.n_comparisons <= 15 * n
 
 
 @pytest.mark.parametrize(
     ("n", "n_places"), [(20, 3), (40, 5), pytest.param(60, 3, marks=pytest.mark.slow)]
 )
-def test_few_places_keep_apart(n, n_places):
+def test_a_few_clusters_of_coincident_objects_stay_apart(n, n_places):
     rng = np.random.default_rng([n, n_places])
     at = rng.permutation(np.arange(n) % n_places)
-    found = embed(rng.normal(size=(n_places, 2))[at])
-    distance = np.linalg.norm(found.positions[:, None] - found.positions, axis=2)
+    embedding = embed(rng.normal(size=(n_places, 2))[at])
+    distance = np.linalg.norm(embedding.positions[:, None] - embedding.positions, axis=2)
     same = at[:, None] == at
-    assert found.dimension <= 2
+    assert embedding.dimension <= 2
     assert np.median(distance[~same]) > 5 * np.median(distance[same])
 
 
@@ -210,14 +210,14 @@ LATTICE = np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), -1).reshape(-1
 )
 def test_equal_distances_cost_neither_dimensions_nor_many_questions(X, d):
     n = len(X)
-    found = embed(X)
-    assert found.dimension == d
-    assert found.n_comparisons <= 1.5 * n * d * np.log2(n) + 25 * n
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.9
+    embedding = embed(X)
+    assert embedding.dimension == d
+    assert embedding.n_comparisons <= 1.5 * n * d * np.log2(n) + 25 * n
+    assert nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.9
 
 
 @pytest.mark.parametrize("compare", [np.less, np.less_equal])
-def test_ties_may_go_by_the_order_of_asking(compare):
+def test_ties_may_be_broken_by_the_order_of_questions(compare):
     X = grid(50, 5, 2)
     distance = np.linalg.norm(X[:, None] - X, axis=2)
 
@@ -225,9 +225,9 @@ def test_ties_may_go_by_the_order_of_asking(compare):
         head, a, b = questions.T
         return compare(distance[head, a], distance[head, b])
 
-    found = nearer.embed(oracle, 50, random_state=0, progress=False)
-    assert found.dimension == 2
-    assert found.n_comparisons <= 1.5 * 50 * 2 * np.log2(50) + 25 * 50
+    embedding = nearer.embed(oracle, 50, random_state=0, progress=False)
+    assert embedding.dimension == 2
+    assert embedding.n_comparisons <= 1.5 * 50 * 2 * np.log2(50) + 25 * 50
 
 
 @pytest.mark.slow
@@ -235,16 +235,16 @@ def test_two_clusters_far_apart_keep_their_dimension():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(100, 3))
     X[::2, 0] += 100
-    found = embed(X)
-    assert found.dimension == 3
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.95
+    embedding = embed(X)
+    assert embedding.dimension == 3
+    assert nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.95
 
 
 def test_a_line_is_one_dimensional():
     X = np.random.default_rng(6).random((100, 1))
-    found = embed(X)
-    assert found.dimension == 1
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
+    embedding = embed(X)
+    assert embedding.dimension == 1
+    assert nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.97
 
 
 @settings(max_examples=4, deadline=None)
@@ -252,19 +252,23 @@ def test_a_line_is_one_dimensional():
 def test_an_oracle_that_contradicts_itself_ends(n, seed):
     rng = np.random.default_rng(seed)
     strategy = nearer.adaptive(n, random_state=seed)
-    found = nearer.run(strategy, lambda q: rng.random(len(q)) < 0.5)
-    assert np.isfinite(found.positions).all()
+    result = nearer.run(strategy, lambda q: rng.random(len(q)) < 0.5)
+    assert np.isfinite(result.positions).all()
 
 
 def test_many_objects_are_placed_among_a_core(monkeypatch):
     monkeypatch.setattr("nearer.algorithms.adaptive.TOGETHER", 120)
     X = np.random.default_rng(8).random((240, 2))
-    found = embed(X)
-    assert found.dimension == 2
-    assert found.history[-1].name == "place"
-    assert len(found.triplets) == found.n_comparisons <= 1.5 * 240 * 2 * np.log2(240) + 10 * 240
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
-    assert nearer.PointOracle(X)(found.triplets).all()
+    embedding = embed(X)
+    assert embedding.dimension == 2
+    assert embedding.history[-1].name == "place"
+    assert (
+        len(embedding.triplets)
+        == embedding.n_comparisons
+        <= 1.5 * 240 * 2 * np.log2(240) + 10 * 240
+    )
+    assert nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.97
+    assert nearer.PointOracle(X)(embedding.triplets).all()
     part = embed(X, budget=1800)
     assert part.n_comparisons <= 1800
     assert np.isfinite(part.positions).all()
@@ -276,21 +280,21 @@ def test_answers_that_are_known_are_learned_and_not_asked_again(monkeypatch, tog
     X = np.random.default_rng(11).normal(size=(60, 2))
     exact = nearer.PointOracle(X)
     questions = random_questions(25, 600, np.random.default_rng(0))
-    told = answered(questions, exact(questions))
-    more = nearer.run(nearer.adaptive(60, known=told, random_state=0), exact)
-    assert not np.isin(pack(more.triplets)[0], pack(told)[0]).any()
-    assert more.predict(told).mean() > 0.95
+    triplets = answered(questions, exact(questions))
+    more = nearer.run(nearer.adaptive(60, known=triplets, random_state=0), exact)
+    assert not np.isin(pack(more.triplets)[0], pack(triplets)[0]).any()
+    assert more.predict(triplets).mean() > 0.95
 
 
 def test_quality_is_what_comparisons_buy():
     X = np.random.default_rng(12).normal(size=(60, 2))
-    found = [embed(X, quality=quality) for quality in (0.9, 0.98, 0.995)]
-    costs = [each.n_comparisons for each in found]
+    embeddings = [embed(X, quality=quality) for quality in (0.9, 0.98, 0.995)]
+    costs = [each.n_comparisons for each in embeddings]
     assert costs == sorted(costs)
     assert costs[-1] > 1.1 * costs[0]
-    taus = [nearer.metrics.mean_kendall_tau(X, each.positions) for each in found]
+    taus = [nearer.metrics.mean_kendall_tau(X, each.positions) for each in embeddings]
     assert taus[-1] > 0.99
-    expected = [each.details["expected_tau"] for each in found]
+    expected = [each.details["expected_tau"] for each in embeddings]
     assert np.abs(np.subtract(taus, expected)).max() < 0.05
 
 
@@ -304,10 +308,10 @@ def test_wrong_arguments_are_named():
 def test_progress_is_called(capsys):
     X = np.random.default_rng(9).random((20, 1))
     seen = []
-    found = nearer.embed(nearer.PointOracle(X), 20, progress=lambda c, r: seen.append((c, r)))
+    embedding = nearer.embed(nearer.PointOracle(X), 20, progress=lambda c, r: seen.append((c, r)))
     comparisons, rounds = zip(*seen, strict=True)
     assert rounds == tuple(range(1, len(seen) + 1))
-    assert comparisons[-1] == found.n_comparisons
+    assert comparisons[-1] == embedding.n_comparisons
     assert all(a < b for a, b in pairwise(comparisons))
     nearer.embed(nearer.PointOracle(X), 20, random_state=0)
     assert capsys.readouterr() == ("", "")  # neither is a terminal

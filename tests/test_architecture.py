@@ -54,7 +54,7 @@ def package(path):
 @cache
 def imports(path):
     """Each import of ours: the module that is named, and when it happens: load, call, types."""
-    tree, found = TREES[path], []
+    tree, listed = TREES[path], []
     types = {
         node
         for block in ast.walk(tree)
@@ -76,8 +76,8 @@ def imports(path):
             continue
         when = "types" if node in types else "call" if node in called else "load"
         ours = (full for full in named if full.split(".")[0] == "nearer")
-        found.extend((full.removeprefix("nearer").removeprefix("."), when) for full in ours)
-    return found
+        listed.extend((full.removeprefix("nearer").removeprefix("."), when) for full in ours)
+    return listed
 
 
 def imported_packages(path, *times):
@@ -246,7 +246,7 @@ def lines_of(paths):
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
 
 
-def test_the_budget_of_the_package_is_kept():
+def test_the_package_is_within_its_budget():
     size = {
         "lines": lines_of(MODULES),
         "modules": len(MODULES),
@@ -257,7 +257,7 @@ def test_the_budget_of_the_package_is_kept():
     assert not over, "take something away, or argue in review"
 
 
-def test_the_budget_of_the_paper_is_kept():
+def test_the_paper_is_within_its_budget():
     assert lines_of((ROOT / "paper").rglob("*.py")) <= PAPER_LINES
 
 

@@ -1,4 +1,4 @@
-"""Oracles, prices, journals and points that cannot be used, and answers that nobody knows."""
+"""Oracles, prices, journals and points that cannot be used; answers that are all "don't know"."""
 
 import numpy as np
 import pytest
@@ -88,9 +88,9 @@ def test_many_answers_of_dont_know_do_no_harm():
     def hesitant(questions):
         return [None if rng.random() < 0.2 else bool(a) for a in exact(questions)]
 
-    found = nearer.embed(hesitant, 18, random_state=0, progress=False)
-    assert [phase.name for phase in found.history] == ["adaptive"]
-    assert found.dimension <= 3
+    embedding = nearer.embed(hesitant, 18, random_state=0, progress=False)
+    assert [phase.name for phase in embedding.history] == ["adaptive"]
+    assert embedding.dimension <= 3
 
 
 @pytest.mark.parametrize("scale", [1j, 1e200, 1e-200])

@@ -79,8 +79,10 @@ TABLE_1 = {
 def test_table_1(family):
     make, published = TABLE_1[family]
     for d, mean in published.items():
-        found = [choose(make(1000, d, random_state=seed), seed).dimension for seed in range(10)]
-        assert abs(np.mean(found) - mean) <= 0.6, (d, np.mean(found), mean)
+        dimensions = [
+            choose(make(1000, d, random_state=seed), seed).dimension for seed in range(10)
+        ]
+        assert abs(np.mean(dimensions) - mean) <= 0.6, (d, np.mean(dimensions), mean)
 
 
 @pytest.mark.slow
@@ -122,7 +124,7 @@ def test_an_oracle_that_contradicts_itself_ends():
 
 @settings(max_examples=30)
 @given(st.integers(0, 3000))
-def test_any_budget_is_kept_and_gives_a_basis(budget):
+def test_any_budget_holds_and_gives_a_basis(budget):
     X = np.random.default_rng(0).normal(size=(100, 3))
     strategy = nearer.choose_basis(100, random_state=0)
     basis = nearer.run(strategy, nearer.PointOracle(X), budget=budget)

@@ -70,7 +70,7 @@ def test_chance_answers_are_recognised():
     assert abs(belief.fit.probability(rows[:50]) - 0.5).max() < 0.15
 
 
-def test_a_heavy_tail_is_found_where_far_and_very_far_are_the_same():
+def test_a_heavy_tail_is_estimated_where_far_and_very_far_are_the_same():
     rng = np.random.default_rng(0)
     X = 6 * rng.normal(size=(60, 2))
     questions = random_questions(60, 8000, rng)
@@ -114,9 +114,9 @@ def test_answers_to_chosen_questions_stay_calibrated():
     errors = []
     for seed in range(3):
         strategy = nearer.adaptive(40, budget=3000, n_components=2, random_state=seed)
-        found = nearer.run(strategy, people)
+        result = nearer.run(strategy, people)
         questions = random_questions(40, 20_000, np.random.default_rng(seed + 100))
-        p = found.details["posterior"].probability(questions)
+        p = result.details["posterior"].probability(questions)
         errors.append(reliability_diagram(p, people(questions)).error)
     assert np.median(errors) < 0.02
 
@@ -138,17 +138,17 @@ def test_odds_say_how_often_questions_are_drawn():
     assert abs(np.mean(weighed) - truth) < 0.4 * abs(np.mean(plain) - truth)
 
 
-def test_what_was_chosen_can_be_told_to_another_belief():
+def test_another_belief_can_learn_which_questions_were_chosen():
     X = np.random.default_rng(0).normal(size=(20, 2))
     triplets = noisy_triplets(X, 400, 0.1)
-    told, restored, ignorant = (Belief(20, 2, 0) for _ in range(3))
-    told.expect(triplets, np.where(np.arange(400) < 300, 5.0, 0.5))
-    restored.expect(triplets, told.odds(triplets))
-    for belief in (told, restored, ignorant):
+    informed, restored, ignorant = (Belief(20, 2, 0) for _ in range(3))
+    informed.expect(triplets, np.where(np.arange(400) < 300, 5.0, 0.5))
+    restored.expect(triplets, informed.odds(triplets))
+    for belief in (informed, restored, ignorant):
         belief.learn(triplets)
-    np.testing.assert_array_equal(told.fit.positions, restored.fit.positions)
-    np.testing.assert_array_equal(told.odds(triplets[:, [0, 2, 1]]), restored.odds(triplets))
-    assert told.fit.curve != ignorant.fit.curve
+    np.testing.assert_array_equal(informed.fit.positions, restored.fit.positions)
+    np.testing.assert_array_equal(informed.odds(triplets[:, [0, 2, 1]]), restored.odds(triplets))
+    assert informed.fit.curve != ignorant.fit.curve
 
 
 def test_answers_seen_again_change_nothing():
@@ -169,17 +169,17 @@ def test_answers_seen_again_change_nothing():
     assert np.abs(belief.fit.positions - positions).max() < 0.05 * positions.std()
 
 
-def test_a_rate_that_is_told_is_where_the_fit_begins():
+def test_a_known_error_rate_is_where_the_fit_begins():
     X = np.random.default_rng(0).normal(size=(20, 2))
     few = noisy_triplets(X, 15, 0.3)  # too few to find the rate
-    told, untold = Belief(20, 2, 0, noise=0.3), Belief(20, 2, 0)
-    for belief in (told, untold):
+    informed, untold = Belief(20, 2, 0, noise=0.3), Belief(20, 2, 0)
+    for belief in (informed, untold):
         belief.learn(few)
-    assert told.fit.noise.lapse == 0.3
+    assert informed.fit.noise.lapse == 0.3
     assert untold.fit.noise.lapse == 0.0
     many = noisy_triplets(X, 3000, 0.05)
-    told.learn(many)
-    assert told.fit.noise.lapse < 0.15
+    informed.learn(many)
+    assert informed.fit.noise.lapse < 0.15
 
 
 @pytest.mark.slow
@@ -189,5 +189,5 @@ def test_chosen_questions_with_answers_turned_about_end_with_the_curve_that_has_
     X = np.random.default_rng(seed).normal(size=(60, 2))
     oracle = nearer.NoisyOracle(nearer.PointOracle(X), wrong, random_state=seed)
     strategy = nearer.adaptive(60, n_components=2, budget=4250, quality=1, random_state=seed)
-    found = nearer.run(strategy, oracle)
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > (0.99 if wrong == 0.1 else 0.97)
+    result = nearer.run(strategy, oracle)
+    assert nearer.metrics.mean_kendall_tau(X, result.positions) > (0.99 if wrong == 0.1 else 0.97)

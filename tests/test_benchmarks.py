@@ -1,4 +1,4 @@
-"""The harness of the benchmarks: cells kept with their code, pages made of them."""
+"""The harness of the benchmarks: cells stored with their version, pages made of them."""
 
 import importlib
 import json
@@ -39,7 +39,7 @@ def bench(tmp_path, monkeypatch):
     return module
 
 
-def kept(tmp_path):
+def stored(tmp_path):
     lines = (tmp_path / "out/bench/small.jsonl").read_text().splitlines()
     return [json.loads(line) for line in lines]
 
@@ -47,11 +47,11 @@ def kept(tmp_path):
 def test_only_what_is_not_there_is_computed(bench, tmp_path):
     part = measure(bench, "small", **OPTIONS | {"only": "x=3"})
     assert part == "9 10\n\n2 of 4 cells. \n"
-    cells = sorted(line["cell"] for line in kept(tmp_path))
+    cells = sorted(line["cell"] for line in stored(tmp_path))
     assert cells == ["square x=3 seed=0", "square x=3 seed=1"]
     assert measure(bench, "small", **OPTIONS) == "4 5 9 10\n"
     assert measure(bench, "small", **OPTIONS | {"seeds": 1, "full": True}) == "4 9 16\n"
-    assert len(kept(tmp_path)) == 5
+    assert len(stored(tmp_path)) == 5
     assert (tmp_path / "out/bench/small.md").read_text() == "4 9 16\n"
 
 

@@ -1,4 +1,4 @@
-"""Very many answers: read in blocks, kept on disk, fitted as if memory held them."""
+"""Very many answers: read in blocks, stored on disk, fitted as if memory held them."""
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +20,8 @@ def small(monkeypatch):
     shrink(monkeypatch)
 
 
-def all_rows(kept):
-    return np.concatenate(list(kept.blocks(kept.n_kept)))
+def all_rows(stored):
+    return np.concatenate(list(stored.blocks(stored.n_kept)))
 
 
 def sorted_rows(rows):
@@ -44,21 +44,26 @@ def sources(folder, rows):
     yield write(folder / "floats.parquet", rows.astype(float))
 
 
-def test_every_source_is_kept_as_it_is(small, tmp_path):
+def test_every_source_is_stored_as_it_is(small, tmp_path):
     rows = triplets()
     for source in sources(tmp_path, rows):
-        kept = store(as_source(source))
-        assert (kept.n_objects, kept.names, kept.n_rows, kept.n_kept) == (N, None, 6000, 6000)
-        np.testing.assert_array_equal(sorted_rows(all_rows(kept)), sorted_rows(rows))
-        np.testing.assert_array_equal(all_rows(kept)[kept.n_seen :], kept.held_out)
+        stored = store(as_source(source))
+        assert (stored.n_objects, stored.names, stored.n_rows, stored.n_kept) == (
+            N,
+            None,
+            6000,
+            6000,
+        )
+        np.testing.assert_array_equal(sorted_rows(all_rows(stored)), sorted_rows(rows))
+        np.testing.assert_array_equal(all_rows(stored)[stored.n_seen :], stored.held_out)
 
 
 def test_answers_to_one_question_are_held_out_together(small):
     rows = np.concatenate([triplets(), triplets()[:, [0, 2, 1]]])
-    kept = store(as_source(rows))
-    assert 50 < len(kept.held_out) <= 300
-    out = {tuple(sorted(row)) for row in kept.held_out.tolist()}
-    assert not out & {tuple(sorted(row)) for row in all_rows(kept)[: kept.n_seen].tolist()}
+    stored = store(as_source(rows))
+    assert 50 < len(stored.held_out) <= 300
+    out = {tuple(sorted(row)) for row in stored.held_out.tolist()}
+    assert not out & {tuple(sorted(row)) for row in all_rows(stored)[: stored.n_seen].tolist()}
 
 
 def test_what_is_held_out_does_not_depend_on_the_order(small):
@@ -93,9 +98,9 @@ def test_shares_make_the_whole(small):
 def test_ids_with_gaps_are_names(small, far):
     ids = np.sort(np.random.default_rng(0).choice(far, N, replace=False))
     rows = triplets()
-    kept = store(as_source(ids[rows]))
-    assert kept.names == tuple(ids.tolist())
-    np.testing.assert_array_equal(sorted_rows(all_rows(kept)), sorted_rows(rows))
+    stored = store(as_source(ids[rows]))
+    assert stored.names == tuple(ids.tolist())
+    np.testing.assert_array_equal(sorted_rows(all_rows(stored)), sorted_rows(rows))
     as_they_are = store(as_source(ids[rows] % 5000), n_objects=5000, renumber=False)
     assert (as_they_are.n_objects, as_they_are.names) == (5000, None)
 
@@ -103,19 +108,19 @@ def test_ids_with_gaps_are_names(small, far):
 def test_texts_are_names(small, tmp_path):
     rows = triplets()
     texts = np.array([f"object {i:02}" for i in range(N)])
-    kept = store(as_source(write(tmp_path / "t.parquet", texts[rows])))
-    assert kept.names == tuple(texts.tolist())
-    np.testing.assert_array_equal(sorted_rows(all_rows(kept)), sorted_rows(rows))
+    stored = store(as_source(write(tmp_path / "t.parquet", texts[rows])))
+    assert stored.names == tuple(texts.tolist())
+    np.testing.assert_array_equal(sorted_rows(all_rows(stored)), sorted_rows(rows))
     coded = [pa.array(texts[column]).dictionary_encode() for column in rows.T]
     pq.write_table(pa.table(dict(zip(WORDS, coded, strict=True))), tmp_path / "coded.parquet")
     again = store(as_source(tmp_path / "coded.parquet"))
-    np.testing.assert_array_equal(all_rows(again), all_rows(kept))
+    np.testing.assert_array_equal(all_rows(again), all_rows(stored))
     how = {"use_dictionary": False, "column_encoding": dict.fromkeys(WORDS, "DELTA_BYTE_ARRAY")}
     pq.write_table(
         pa.table(dict(zip(WORDS, texts[rows].T, strict=True))), tmp_path / "d.parquet", **how
     )
     np.testing.assert_array_equal(
-        all_rows(store(as_source(tmp_path / "d.parquet"))), all_rows(kept)
+        all_rows(store(as_source(tmp_path / "d.parquet"))), all_rows(stored)
     )
 
 
@@ -198,9 +203,9 @@ def test_a_small_parquet_file_is_read_like_a_table(tmp_path):
 @pytest.mark.parametrize("name", LOSSES)
 def test_a_pass_in_blocks_is_a_pass(small, name):
     rows, X = triplets(), np.random.default_rng(1).normal(size=(N, 3))
-    kept, whole = store(as_source(rows)), Passes(rows.astype(np.int32), None, N)
-    seen, every = lay_out(kept)
-    assert (len(seen), len(every)) == (kept.n_seen, 6000)
+    stored, whole = store(as_source(rows)), Passes(rows.astype(np.int32), None, N)
+    seen, every = lay_out(stored)
+    assert (len(seen), len(every)) == (stored.n_seen, 6000)
     value, gradient = every.sums(Loss(name), X)
     there, slope = whole.sums(Loss(name), X)
     assert value == pytest.approx(there)
@@ -241,8 +246,8 @@ def test_the_map_is_the_one_in_memory(small, monkeypatch, flip):
 
 
 def test_the_dimension_comes_from_a_sample(small):
-    found = nearer.fit(iter(np.array_split(triplets(), 5)), random_state=0)
-    assert (found.dimension, found.dimension_low, found.dimension_high) == (2, 2, 2)
+    embedding = nearer.fit(iter(np.array_split(triplets(), 5)), random_state=0)
+    assert (embedding.dimension, embedding.dimension_low, embedding.dimension_high) == (2, 2, 2)
 
 
 def test_a_sample_that_tells_nothing_is_said(small, monkeypatch):
@@ -253,9 +258,9 @@ def test_a_sample_that_tells_nothing_is_said(small, monkeypatch):
 
 @pytest.mark.parametrize("method", ["soe", "ckl", "gnmds", "ste", "tste"])
 def test_every_loss(small, method):
-    found = nearer.fit(triplets(), n_components=2, method=method, max_iter=200, random_state=0)
-    assert found.details["method"] == method
-    assert found.held_out.accuracy > 0.85
+    embedding = nearer.fit(triplets(), n_components=2, method=method, max_iter=200, random_state=0)
+    assert embedding.details["method"] == method
+    assert embedding.held_out.accuracy > 0.85
 
 
 def test_few_answers_stay_in_memory(small):
@@ -288,8 +293,8 @@ def test_what_is_no_block_is_named(small, monkeypatch, bad, many):
 def test_empty_blocks_are_skipped_and_bad_rows_are_named():
     rows = triplets(m=60)
     how = {"n_components": 1, "random_state": 0, "method": "soe", "bootstrap": 0}
-    found = nearer.fit(iter([rows[:20], [], np.empty((0, 3), int), rows[20:]]), **how)
-    assert np.array_equal(found.positions, nearer.fit(rows, **how).positions)
+    embedding = nearer.fit(iter([rows[:20], [], np.empty((0, 3), int), rows[20:]]), **how)
+    assert np.array_equal(embedding.positions, nearer.fit(rows, **how).positions)
     with pytest.raises(InvalidInput, match=r"triplet 61 is \[3, 3, 4\]"):
         nearer.fit(iter([rows, [], [[0, 1, 2], [3, 3, 4]]]))
     with pytest.raises(InvalidInput, match="at least one"):
@@ -312,12 +317,14 @@ def test_every_iterable_of_blocks(small):
 
 def test_people_and_weights_stay_in_memory(small):
     rows = triplets(m=3000)
-    found = nearer.fit(
+    embedding = nearer.fit(
         rows, n_components=2, weights=np.ones(3000), method="soe", bootstrap=0, random_state=0
     )
-    assert len(found.triplets) == 3000
+    assert len(embedding.triplets) == 3000
 
 
 def test_objects_keep_their_numbers_where_that_is_asked(small):
-    found = nearer.fit(triplets(), n_components=2, n_objects=N + 5, method="soe", random_state=0)
-    assert found.positions.shape == (N + 5, 2)
+    embedding = nearer.fit(
+        triplets(), n_components=2, n_objects=N + 5, method="soe", random_state=0
+    )
+    assert embedding.positions.shape == (N + 5, 2)

@@ -33,9 +33,9 @@ class Stop(Exception):
 
 @pytest.mark.parametrize("flip", [0.0, 0.1])
 def test_interrupted_anywhere_it_goes_on_from_there(small, tmp_path, flip):
-    kept, file = store(as_source(triplets(flip=flip))), tmp_path / "kept.npz"
+    stored, file = store(as_source(triplets(flip=flip))), tmp_path / "point.npz"
     goal = Goal("auto", 2, 5, 300, 1e-7)
-    whole = fit_many(kept, goal, np.random.default_rng(0))
+    whole = fit_many(stored, goal, np.random.default_rng(0))
     finished, begun = set(), []
     for attempt in range(200):
         said = []
@@ -46,9 +46,9 @@ def test_interrupted_anywhere_it_goes_on_from_there(small, tmp_path, flip):
                 raise Stop
 
         point = Checkpoint(file, stop)
-        assert point.take_up(kept, goal) == (attempt > 0)
+        assert point.take_up(stored, goal) == (attempt > 0)
         try:
-            found = fit_many(kept, goal, np.random.default_rng(attempt), checkpoint=point)
+            embedding = fit_many(stored, goal, np.random.default_rng(attempt), checkpoint=point)
             break
         except Stop:
             stages = {text.split(":")[0] for text in said}
@@ -60,20 +60,20 @@ def test_interrupted_anywhere_it_goes_on_from_there(small, tmp_path, flip):
             begun.append(said[-1])
     assert attempt > 1
     assert len(begun) == attempt
-    assert found.details["method"] == whole.details["method"]
-    assert found.error_rate == pytest.approx(whole.error_rate, abs=0.01)
+    assert embedding.details["method"] == whole.details["method"]
+    assert embedding.error_rate == pytest.approx(whole.error_rate, abs=0.01)
     point.remove()
     assert not file.exists()
 
 
 def test_a_checkpoint_of_another_fit_is_left_alone(small, tmp_path):
-    kept, file = store(as_source(triplets())), tmp_path / "kept.npz"
+    stored, file = store(as_source(triplets())), tmp_path / "point.npz"
     goal = Goal("soe", 2, 5, 3, 1e-7)
     first = Checkpoint(file)
-    first.take_up(kept, goal)
-    fit_many(kept, goal, np.random.default_rng(0), checkpoint=first)
-    assert Checkpoint(file).take_up(kept, goal)
-    assert not Checkpoint(file).take_up(kept, Goal("soe", 3, 5, 3, 1e-7))
+    first.take_up(stored, goal)
+    fit_many(stored, goal, np.random.default_rng(0), checkpoint=first)
+    assert Checkpoint(file).take_up(stored, goal)
+    assert not Checkpoint(file).take_up(stored, Goal("soe", 3, 5, 3, 1e-7))
     assert not Checkpoint(file).take_up(store(as_source(triplets(seed=1))), goal)
     whole = file.read_bytes()
     flipped = bytearray(whole)
@@ -85,7 +85,7 @@ def test_a_checkpoint_of_another_fit_is_left_alone(small, tmp_path):
         with pytest.raises(
             InvalidInput, match=r"is not a NumPy file .*; remove it to begin again"
         ) as said:
-            Checkpoint(file).take_up(kept, goal)
+            Checkpoint(file).take_up(stored, goal)
         assert "pickle" not in str(said.value)
 
 

@@ -55,7 +55,7 @@ def counted(X, a, b, tail):
     return (tail + 1) / 2 * np.log1p(squared / tail) if tail else np.sqrt(squared)
 
 
-def twin_utilities(trials, t, X, tail):
+def slow_utilities(trials, t, X, tail):
     """The utility of every alternative, by the definition of the task."""
     shown = [x for x in trials.shown[t].tolist() if x >= 0]
     if trials.kind == "near":
@@ -68,22 +68,22 @@ def twin_utilities(trials, t, X, tail):
     return [-sum(counted(X, x, y, tail) for y in shown if y != x) for x in shown]
 
 
-def twin_answers(trials, t):
-    """All possible answers, as tuples of alternatives, and the one given."""
+def slow_answers(trials, t):
+    """All possible answers, as tuples of alternatives, and the one that was chosen."""
     m, k = int(trials.n_shown[t]), int(trials.wanted[t])
     place = trials.chosen[t]
     if trials.ranked:
-        given = tuple(np.argsort(place)[np.sort(place) > 0].tolist())
-        return list(permutations(range(m), k)), given
+        chosen = tuple(np.argsort(place)[np.sort(place) > 0].tolist())
+        return list(permutations(range(m), k)), chosen
     return list(combinations(range(m), k)), tuple(np.flatnonzero(place).tolist())
 
 
-def twin_probabilities(trials, t, X, lapse, tail):
-    u = np.array(twin_utilities(trials, t, X, tail))
-    answers, given = twin_answers(trials, t)
+def slow_probabilities(trials, t, X, lapse, tail):
+    u = np.array(slow_utilities(trials, t, X, tail))
+    possible, chosen = slow_answers(trials, t)
     if trials.ranked:
         q = []
-        for order in answers:
+        for order in possible:
             left, p = list(range(len(u))), 1.0
             for i in order:
                 p *= np.exp(u[i]) / np.exp(u[left]).sum()
@@ -91,9 +91,9 @@ def twin_probabilities(trials, t, X, lapse, tail):
             q.append(p)
         q = np.array(q)
     else:
-        q = np.exp([u[list(s)].sum() for s in answers])
+        q = np.exp([u[list(s)].sum() for s in possible])
         q /= q.sum()
-    return 2 * lapse / len(answers) + (1 - 2 * lapse) * q, answers.index(given)
+    return 2 * lapse / len(possible) + (1 - 2 * lapse) * q, possible.index(chosen)
 
 
 @pytest.mark.parametrize("tail", [0.0, 1.5])
@@ -101,13 +101,13 @@ def twin_probabilities(trials, t, X, lapse, tail):
 @pytest.mark.parametrize("task", EVERY)
 def test_the_likelihood_is_that_of_all_answers_written_out(task, lapse, tail):
     trials, X = EVERY[task], np.random.default_rng(1).normal(size=(N, 3))
-    twin = []
+    slow = []
     for t in range(len(trials)):
-        p, given = twin_probabilities(trials, t, X, lapse, tail)
+        p, answers = slow_probabilities(trials, t, X, lapse, tail)
         assert p.sum() == pytest.approx(1)
-        twin.append(-np.log(p[given]))
+        slow.append(-np.log(p[answers]))
     value, _ = mean_loss(as_answers(trials, N), X, Noise(1.0, lapse, tail=tail))
-    assert value == pytest.approx(np.mean(twin), rel=1e-12)
+    assert value == pytest.approx(np.mean(slow), rel=1e-12)
 
 
 @pytest.mark.parametrize("tail", [0.0, 1.5])
@@ -133,8 +133,8 @@ def test_with_two_alternatives_it_is_the_logistic_model(lapse):
     want, slope = Loss("logistic", lapse).value_and_gradient(X, rows.astype(np.int32), weights)
     assert value == pytest.approx(want, rel=1e-12)
     np.testing.assert_allclose(gradient, slope, atol=1e-14)
-    told = triplet_kernel.information(X, rows, weights, lapse, 0.0)
-    np.testing.assert_allclose(choices.information(X, noise), told, atol=1e-12)
+    information = triplet_kernel.information(X, rows, weights, lapse, 0.0)
+    np.testing.assert_allclose(choices.information(X, noise), information, atol=1e-12)
     spread = rng.normal(size=(N, 2, 2))
     spread = spread @ spread.transpose(0, 2, 1)
     single = as_answers(Trials.from_triplets(rows[:1]), N)
@@ -142,12 +142,12 @@ def test_with_two_alternatives_it_is_the_logistic_model(lapse):
     assert variance[0] == pytest.approx(triplet_kernel.margins(X, spread, rows[:1], 0.0)[1][0])
 
 
-def twin_information(trials, t, X, lapse):
+def slow_information(trials, t, X, lapse):
     """Σ over all answers of p · (∇ log p)(∇ log p)ᵀ, the gradients by small steps."""
     flat = X.ravel()
 
     def logs(x):
-        return np.log(twin_probabilities(trials, t, x.reshape(X.shape), lapse, 0.0)[0])
+        return np.log(slow_probabilities(trials, t, x.reshape(X.shape), lapse, 0.0)[0])
 
     steps = 1e-5 * np.eye(flat.size)
     slopes = np.array([(logs(flat + e) - logs(flat - e)) / 2e-5 for e in steps])
@@ -161,7 +161,7 @@ def twin_information(trials, t, X, lapse):
 )  # fmt: skip
 def test_the_information_is_that_of_all_answers_written_out(task, lapse):
     trials, X = EVERY[task][:2], np.random.default_rng(4).normal(size=(N, 2))
-    whole = sum(twin_information(trials, t, X, lapse) for t in range(2))
+    whole = sum(slow_information(trials, t, X, lapse) for t in range(2))
     blocks = as_answers(trials, N).information(X, Noise(1.0, lapse))
     for i in range(N):
         np.testing.assert_allclose(
@@ -171,7 +171,7 @@ def test_the_information_is_that_of_all_answers_written_out(task, lapse):
 
 def test_lapses_take_from_the_information_of_a_set_about_what_they_take():
     trials, X = EVERY["2 of 5"][:1], np.random.default_rng(4).normal(size=(N, 2))
-    exact = np.trace(twin_information(trials, 0, X, 0.1))
+    exact = np.trace(slow_information(trials, 0, X, 0.1))
     near = np.trace(as_answers(trials, N).information(X, Noise(1.0, 0.1)).sum(axis=0))
     assert near == pytest.approx(exact, rel=0.15)
 
@@ -182,14 +182,14 @@ def test_what_is_expected_is_half_the_trace_of_information_times_covariance(task
     X, root = rng.normal(size=(N, 2)), rng.normal(size=(N, 2, 2))
     spread = root @ root.transpose(0, 2, 1)
     choices = as_answers(trials, N)
-    told, variance = choices.expected_information(X, spread, 0.0, 1.3, 0.02)
+    expected, variance = choices.expected_information(X, spread, 0.0, 1.3, 0.02)
     assert (variance > 0).all()
     for row in range(len(choices)):
         one = choices.part(np.arange(len(choices)) == row)
         # the unit of distance is free: sharpness 1.3 is the same as positions 1.3 times as large
         blocks = one.information(1.3 * X, Noise(1.0, 0.02))
         want = 0.5 * 1.3**2 * np.einsum("nij,nji->", blocks, spread)
-        assert told[row] == pytest.approx(want / one.weights[0], rel=1e-9)
+        assert expected[row] == pytest.approx(want / one.weights[0], rel=1e-9)
 
 
 def test_a_tie_is_best_explained_by_equal_utilities():

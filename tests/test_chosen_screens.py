@@ -27,9 +27,9 @@ def test_chosen_screens_tell_more_than_random_ones(task):
     screens, random = source.draw(
         SimpleNamespace(fit=fit, share_guessed=0.1), 120, np.random.default_rng(1)
     )
-    told = expected_information(fit, screens, Task.parse(task))
+    information = expected_information(fit, screens, Task.parse(task))
     assert random.any()
-    assert told[~random].mean() > 1.2 * told[random].mean()
+    assert information[~random].mean() > 1.2 * information[random].mean()
     assert (screens[:, 0] == -1).all() == (not task[0].isdigit())
     shown = np.sort(screens[:, 1:], axis=1)
     assert (np.diff(shown, axis=1) > 0).all()
@@ -73,14 +73,14 @@ def test_only_what_may_be_asked_is_asked():
         20, budget=30, n_components=2, task="2 of 5",
         askable=lambda rows: rows[:, 0] % 2 == 0, random_state=0,
     )  # fmt: skip
-    found = nearer.run(strategy, people)
+    result = nearer.run(strategy, people)
     rows = np.concatenate(seen)
     assert rows.shape == (30, 6)
     assert (rows[:, 0] % 2 == 0).all()
-    assert found.n_comparisons == 30
-    assert len(found.details["trials"]) == 30
-    want = sorted(found.details["trials"].triplets()[0].tolist())
-    assert sorted(found.triplets.tolist()) == want
+    assert result.n_comparisons == 30
+    assert len(result.details["trials"]) == 30
+    want = sorted(result.details["trials"].triplets()[0].tolist())
+    assert sorted(result.triplets.tolist()) == want
 
 
 @pytest.mark.parametrize("task", ["2 of 6", "odd-one-out"])
@@ -90,17 +90,17 @@ def test_screens_find_the_positions(task):
         X, scale=0.1, choose=Task.parse(task).choose, random_state=0
     )
     strategy = nearer.adaptive(20, budget=200, n_components=2, task=task, random_state=0)
-    found = nearer.run(strategy, people)
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
-    assert np.isfinite(found.covariances).all()
-    assert len(found.details["learning_curve"])
+    result = nearer.run(strategy, people)
+    assert nearer.metrics.mean_kendall_tau(X, result.positions) > 0.8
+    assert np.isfinite(result.covariances).all()
+    assert len(result.details["learning_curve"])
 
 
 def test_a_budget_from_outside_ends_it_with_the_best_so_far():
     X = np.random.default_rng(3).normal(size=(12, 2))
     strategy = nearer.adaptive(12, budget=100, n_components=2, task="1 of 4", random_state=0)
-    found = nearer.run(strategy, nearer.PointOracle(X), budget=17)
-    assert found.n_comparisons == 17
+    result = nearer.run(strategy, nearer.PointOracle(X), budget=17)
+    assert result.n_comparisons == 17
 
 
 def test_dont_know_is_learned_as_a_tie():
@@ -113,10 +113,10 @@ def test_dont_know_is_learned_as_a_tie():
         return said
 
     strategy = nearer.adaptive(12, budget=30, n_components=2, task="1 of 4", random_state=0)
-    found = nearer.run(strategy, shrugs)
-    trials = found.details["trials"]
+    result = nearer.run(strategy, shrugs)
+    trials = result.details["trials"]
     assert 0 < (~trials.decided).sum() < 30
-    assert np.isfinite(found.positions).all()
+    assert np.isfinite(result.positions).all()
 
 
 def test_answers_that_are_there_are_learned_and_not_counted():
@@ -128,9 +128,9 @@ def test_answers_that_are_there_are_learned_and_not_counted():
     strategy = nearer.adaptive(
         12, budget=20, n_components=2, task="1 of 4", known=known, random_state=0
     )
-    found = nearer.run(strategy, oracle)
-    assert len(found.details["trials"]) == 20
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
+    result = nearer.run(strategy, oracle)
+    assert len(result.details["trials"]) == 20
+    assert nearer.metrics.mean_kendall_tau(X, result.positions) > 0.8
     with pytest.raises(InvalidInput, match="odd-one-out"):
         nearer.run(nearer.adaptive(12, budget=5, task="odd-one-out", known=known), oracle)
 
@@ -161,10 +161,10 @@ def test_screens_end_when_they_are_expected_to_be_good_enough():
         strategy = nearer.adaptive(
             15, budget=150, n_components=1, quality=quality, task="2 of 8", random_state=0
         )
-        found = nearer.run(strategy, nearer.PointOracle(X, choose=2))
-        asked.append(found.n_comparisons)
-        assert ("τ is expected" in found.history[-1].note) == (quality < 1)
-        assert found.details["expected_tau"] > min(quality, 0.9) - 0.02
+        result = nearer.run(strategy, nearer.PointOracle(X, choose=2))
+        asked.append(result.n_comparisons)
+        assert ("τ is expected" in result.history[-1].note) == (quality < 1)
+        assert result.details["expected_tau"] > min(quality, 0.9) - 0.02
     assert asked[0] <= asked[1] < asked[2] == 150
 
 

@@ -192,7 +192,9 @@ def test_a_budget_counts_what_was_paid_before_an_interruption(
 
 
 @pytest.mark.parametrize("stop", [in_python, in_compiled_code])
-def test_answers_are_kept_when_writing_is_interrupted(call, points, tmp_path, monkeypatch, stop):
+def test_answers_stay_in_the_journal_when_writing_is_interrupted(
+    call, points, tmp_path, monkeypatch, stop
+):
     from nearer.cli import embed
 
     arguments = ["embed", points, "--method", "basis", "--seed", 3, "--out", "o"]
@@ -201,9 +203,9 @@ def test_answers_are_kept_when_writing_is_interrupted(call, points, tmp_path, mo
         patch.setattr(embed, "_picture", stop)
         assert call(*arguments).exit_code == 130
     assert not list((tmp_path / "o").iterdir())
-    kept = len(nearer.load_journal(tmp_path / "answers.db"))
+    n_stored = len(nearer.load_journal(tmp_path / "answers.db"))
     assert call(*arguments).exit_code == 0
-    assert len(nearer.load_journal(tmp_path / "answers.db")) == kept
+    assert len(nearer.load_journal(tmp_path / "answers.db")) == n_stored
 
 
 @pytest.mark.parametrize("stop", [in_python, in_compiled_code])
@@ -286,14 +288,14 @@ def test_nothing_but_json_in_a_pipe(points, tmp_path):
 
 def test_embed_says_where_the_dimension_is_not_determined(call, tmp_path):
     np.save(tmp_path / "few.npy", np.random.default_rng(0).normal(size=(12, 3)))
-    given = ["embed", "few.npy", "--seed", 0, "--budget", 60]
-    summary = json.loads(call(*given, "--json").stdout)
+    arguments = ["embed", "few.npy", "--seed", 0, "--budget", 60]
+    summary = json.loads(call(*arguments, "--json").stdout)
     assert summary["determined"] is False
     low, high = summary["dimension_low"], summary["dimension_high"]
     assert low < high
     assert (
         f"dimension not determined: these answers do not distinguish {low} to {high}"
-        in call(*given).stdout
+        in call(*arguments).stdout
     )
 
 

@@ -158,9 +158,9 @@ def test_the_table_fits_a_terminal_and_names_people(call, tmp_path):
     assert "seem to guess (guessing): p5\n" in table
     columns = "objects answers dimension held-out 95 % noise seconds"
     assert columns in " ".join(table.split())
-    told = call("fit", "--help").output
+    help_text = call("fit", "--help").output
     for column in ("objects", "answers", "dimension", "held-out", "95 %", "noise", "seconds"):
-        assert f"\n    {column} " in told, "every column is explained"
+        assert f"\n    {column} " in help_text, "every column is explained"
 
 
 def test_a_dimension_that_is_not_determined_is_said_to_be_so(call, tmp_path):
@@ -170,12 +170,12 @@ def test_a_dimension_that_is_not_determined_is_said_to_be_so(call, tmp_path):
     assert summary["determined"] is False
     low, high = summary["dimension_low"], summary["dimension_high"]
     assert f"not determined: these answers do not distinguish {low} to {high}" in result.stdout
-    given = call("fit", "few.csv", "--seed", 0, "--dim", 2)
-    assert "not determined" not in given.stdout
-    assert "given" in given.stdout
+    fixed = call("fit", "few.csv", "--seed", 0, "--dim", 2)
+    assert "not determined" not in fixed.stdout
+    assert "given" in fixed.stdout
 
 
-def test_the_command_that_is_kept_gives_the_same_again(call, tmp_path):
+def test_the_stored_command_gives_the_same_again(call, tmp_path):
     import hashlib
     import shlex
 
@@ -277,6 +277,6 @@ def test_only_what_this_fit_wrote_is_left_and_listed(call, tmp_path):
     names = {p.name for p in (tmp_path / "o").iterdir()}
     assert names == {"embedding.csv", "fit.json", "map.png", "mine.txt"}
     assert "in o: embedding.csv, fit.json, map.png\n" in result.stdout
-    (tmp_path / "o" / "people.csv").write_text("a table of somebody else")
+    (tmp_path / "o" / "people.csv").write_text("a table of another person")
     assert call(*few).exit_code == 0
-    assert (tmp_path / "o" / "people.csv").read_text() == "a table of somebody else"
+    assert (tmp_path / "o" / "people.csv").read_text() == "a table of another person"

@@ -38,7 +38,7 @@ def shown(result, code, *words):
 
 
 @pytest.mark.filterwarnings("ignore:no installed font")
-def test_a_fit_shows_what_a_file_holds_and_does_not_obey_it(call, tmp_path):
+def test_a_fit_shows_what_a_file_holds_and_does_not_execute_it(call, tmp_path):
     header = ["head", "winner", "loser", f"note{BAD}"]
     apart = [(f"x{BAD}", "y", "z", 1), ("y", f"x{BAD}", "z", 1)]
     (tmp_path / "t.csv").write_text(table(header, [*((*row, 1) for row in ROWS), *apart]))
@@ -46,7 +46,7 @@ def test_a_fit_shows_what_a_file_holds_and_does_not_obey_it(call, tmp_path):
     shown(result, 0, f"columns not used: note{SHOWN}", f"the smallest: x{SHOWN}")
 
 
-def test_people_are_named_and_not_obeyed(call, tmp_path):
+def test_names_of_people_are_shown_and_not_executed(call, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8, 1))
     rows = []
@@ -72,7 +72,7 @@ def test_people_are_named_and_not_obeyed(call, tmp_path):
         ("t.npz", None, "it needs an array called 'triplets'"),
     ],
 )
-def test_errors_are_shown_and_not_obeyed(call, tmp_path, name, data, words):
+def test_errors_are_shown_and_not_executed(call, tmp_path, name, data, words):
     if data is None:
         np.savez(tmp_path / name, **{f"held{BAD}": [1]})
     else:
@@ -131,13 +131,13 @@ def test_pictures_of_a_folder_are_drawn_by_the_names_of_the_objects(call, tmp_pa
     for name in ("ape", "bee"):
         imsave(tmp_path / "looks" / f"{name}.png", np.zeros((8, 8, 3)))
     (tmp_path / "t.csv").write_text(table(["head", "winner", "loser"], ROWS))
-    given = ["fit", "t.csv", *FIT, "--pictures", "looks", "--map", "m.html"]
-    result = call(*given, "--picture-size", 50)
+    arguments = ["fit", "t.csv", *FIT, "--pictures", "looks", "--map", "m.html"]
+    result = call(*arguments, "--picture-size", 50)
     assert result.exit_code == 0, result.output
     assert "2 of 3 objects have a picture\n" in result.stderr
     assert (tmp_path / "m.html").read_text().count("data:image") == 2
     large = (tmp_path / "out/fit/map.png").read_bytes()
-    assert call(*given).exit_code == 0
+    assert call(*arguments).exit_code == 0
     assert (tmp_path / "out/fit/map.png").read_bytes() != large
     assert call("fit", "t.csv", "--pictures", "nowhere").exit_code == 2
     refused = call("fit", "t.csv", *FIT, "--pictures", "looks", "--map", "looks/ape.png")

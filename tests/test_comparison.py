@@ -1,4 +1,4 @@
-"""Several maps in one frame, and whether two are the same."""
+"""Several maps aligned with each other, and whether two are the same."""
 
 from dataclasses import replace
 
@@ -22,8 +22,8 @@ def fitted(X, seed, *, m=800, flip=0.1, names=None):
     questions = random_questions(len(X), m, rng)
     right = nearer.PointOracle(X)(questions)
     rows = answered(questions, right ^ (rng.random(m) < flip))
-    found = nearer.fit(rows, n_components=2, n_objects=len(X), random_state=seed)
-    return replace(found, names=names)
+    embedding = nearer.fit(rows, n_components=2, n_objects=len(X), random_state=seed)
+    return replace(embedding, names=names)
 
 
 def known(positions, names, covariances=None):
@@ -41,21 +41,21 @@ def X():
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_motions_and_scales_are_taken_out(d):
     X = np.random.default_rng(d).normal(size=(9, d))
-    found = nearer.align(X, *(moved(X, seed) for seed in range(1, 4)))
-    assert found.positions == pytest.approx(np.broadcast_to(X, (4, 9, d)))
-    assert found.mean == pytest.approx(X)
-    assert found.spread == pytest.approx(0, abs=1e-9)
+    alignment = nearer.align(X, *(moved(X, seed) for seed in range(1, 4)))
+    assert alignment.positions == pytest.approx(np.broadcast_to(X, (4, 9, d)))
+    assert alignment.mean == pytest.approx(X)
+    assert alignment.spread == pytest.approx(0, abs=1e-9)
 
 
 def test_objects_may_be_missing_and_in_any_order(X):
     words = [f"w{i}" for i in range(20)]
     parts = [slice(0, 12), slice(14, 20), slice(8, 18)]  # the second meets the third alone
     maps = [known(moved(X[p], i)[::-1], words[p][::-1]) for i, p in enumerate(parts)]
-    found = nearer.align(known(X[:12], words[:12]), *maps)
-    order = [found.names.index(word) for word in words]
-    assert found.mean[order] == pytest.approx(X)
-    assert np.isnan(found.positions[0, order[12:]]).all()
-    assert np.isnan(found.spread).sum() == 4  # in one map alone
+    alignment = nearer.align(known(X[:12], words[:12]), *maps)
+    order = [alignment.names.index(word) for word in words]
+    assert alignment.mean[order] == pytest.approx(X)
+    assert np.isnan(alignment.positions[0, order[12:]]).all()
+    assert np.isnan(alignment.spread).sum() == 4  # in one map alone
     alone = nearer.align(known(X[:12], words[:12]), known(X[:5], words[:5]))
     assert np.isnan(alone.spread).sum() == 7
 
@@ -69,9 +69,9 @@ def test_the_mean_is_the_same_whichever_map_comes_later(X):
 
 
 def test_maps_of_other_dimensions_are_filled_up(X):
-    found = nearer.align(X, np.pad(X, [(0, 0), (0, 1)]))
-    assert found.positions.shape == (2, 20, 3)
-    assert found.spread == pytest.approx(0, abs=1e-9)
+    alignment = nearer.align(X, np.pad(X, [(0, 0), (0, 1)]))
+    assert alignment.positions.shape == (2, 20, 3)
+    assert alignment.spread == pytest.approx(0, abs=1e-9)
     assert nearer.compare(X, X[:, :1], random_state=0).second.shape == (20, 2)
 
 
@@ -97,9 +97,9 @@ def test_maps_without_size_or_numbers_are_refused(X):
             nearer.align(*maps)
     with pytest.raises(InvalidInput, match=r"map 2: .* at one place in the maps before it"):
         nearer.align(np.where(np.arange(len(X))[:, None] < 5, 1.0, X), X[:5])
-    found = nearer.fit([[0, 1, 2], [1, 0, 2], [2, 1, 0]], n_components=1, random_state=0)
-    lost = replace(found, positions=np.full_like(found.positions, np.nan))
-    for maps in ((lost, found), (found, lost)):
+    embedding = nearer.fit([[0, 1, 2], [1, 0, 2], [2, 1, 0]], n_components=1, random_state=0)
+    lost = replace(embedding, positions=np.full_like(embedding.positions, np.nan))
+    for maps in ((lost, embedding), (embedding, lost)):
         with pytest.raises(InvalidInput, match=r"points\[0, 0\] = nan: every value must be finite"):
             nearer.align(*maps)
 
@@ -136,11 +136,11 @@ def test_a_correlation_is_at_most_one():
 
 
 def test_the_same_map_agrees_and_nothing_moved(X):
-    found = nearer.compare(X, moved(X, 3), random_state=0)
-    assert found.correlation == pytest.approx(1)
-    assert found.p_value == 1 / 1000
-    assert found.displacement == pytest.approx(0, abs=1e-9)
-    assert np.isnan(found.moved).all()  # positions alone do not say how sure they are
+    comparison = nearer.compare(X, moved(X, 3), random_state=0)
+    assert comparison.correlation == pytest.approx(1)
+    assert comparison.p_value == 1 / 1000
+    assert comparison.displacement == pytest.approx(0, abs=1e-9)
+    assert np.isnan(comparison.moved).all()  # positions alone do not say how sure they are
 
 
 def test_unrelated_maps_agree_by_chance_alone():
@@ -154,22 +154,22 @@ def test_unrelated_maps_agree_by_chance_alone():
 
 
 @pytest.mark.slow
-def test_those_that_moved_are_found_and_the_others_stay(X):
+def test_objects_that_moved_are_named_and_the_others_are_not(X):
     Y = X.copy()
     Y[:3] += 1.5
     words = tuple(f"w{i}" for i in range(20))
     a, b = fitted(X, 0, names=words), fitted(Y, 1, names=words)
-    found = nearer.compare(a, b, random_state=0)
-    assert found.names == words
-    assert np.all(found.moved[:3] < 0.01)
-    assert np.mean(found.moved[3:] < 0.05) <= 0.2
-    assert np.all(found.low <= found.displacement)
-    assert np.all(found.displacement <= found.high)
-    assert np.all(found.low[:3] > 0)
-    assert np.array_equal(found.low == 0, found.moved > 0.05)
-    assert found.displacement[:3].min() > np.median(found.displacement[3:])
+    comparison = nearer.compare(a, b, random_state=0)
+    assert comparison.names == words
+    assert np.all(comparison.moved[:3] < 0.01)
+    assert np.mean(comparison.moved[3:] < 0.05) <= 0.2
+    assert np.all(comparison.low <= comparison.displacement)
+    assert np.all(comparison.displacement <= comparison.high)
+    assert np.all(comparison.low[:3] > 0)
+    assert np.array_equal(comparison.low == 0, comparison.moved > 0.05)
+    assert comparison.displacement[:3].min() > np.median(comparison.displacement[3:])
     again = nearer.compare(a, b, random_state=0)
-    assert np.array_equal(found.moved, again.moved)
+    assert np.array_equal(comparison.moved, again.moved)
 
 
 FAR = [3, *(pytest.param(by, marks=pytest.mark.slow) for by in (0, 1, 8))]
@@ -186,8 +186,8 @@ def test_however_far_three_move_the_others_stay(by):
         unsure = np.broadcast_to(0.01 * np.eye(2), (20, 2, 2))
         blur = 0.1 * rng.normal(size=(2, 20, 2))
         maps = (known(Z, range(20), unsure) for Z in np.array([X, Y]) + blur)
-        found = nearer.compare(*maps, n_permutations=1, n_draws=100, random_state=seed)
-        alarms.append(found.moved < 0.05)
+        comparison = nearer.compare(*maps, n_permutations=1, n_draws=100, random_state=seed)
+        alarms.append(comparison.moved < 0.05)
     three, others = np.split(np.array(alarms), [3], axis=1)
     assert others.mean() <= 0.11  # of 136 at 5 %: three standard deviations beyond
     assert by == 0 or three.all()
@@ -214,18 +214,18 @@ def nothing_moved(d, seed):
 
 @pytest.mark.slow
 def test_few_draws_in_several_dimensions_raise_few_alarms():
-    found = [
+    alarms = [
         nearer.compare(*nothing_moved(5, seed), n_permutations=1, n_draws=20, random_state=seed)
         for seed in range(20)
     ]
     # .08 of 500; .22 if a covariance from 20 draws were taken for the true one
-    assert np.mean([f.moved < 0.05 for f in found]) < 0.13
+    assert np.mean([f.moved < 0.05 for f in alarms]) < 0.13
 
 
 def test_where_nothing_moved_all_objects_hold_the_maps_together():
     for seed in range(2):
         a, b = nothing_moved(2, seed)
-        found = nearer.compare(a, b, n_permutations=1, n_draws=100, random_state=seed)
+        comparison = nearer.compare(a, b, n_permutations=1, n_draws=100, random_state=seed)
         best = nearer.metrics.procrustes(a.positions, b.positions).aligned - a.positions
         # laid over each other by a half of them, the others are 6 to 27 % farther apart
-        assert np.linalg.norm(found.displacement) < 1.02 * np.linalg.norm(best)
+        assert np.linalg.norm(comparison.displacement) < 1.02 * np.linalg.norm(best)

@@ -100,9 +100,9 @@ def test_numbers_that_name_objects_are_no_coordinates_unless_said(tmp_path, cont
     file = tmp_path / "a.csv"
     file.write_bytes(content)
     with pytest.warns(AnswersWarning, match=f"'{column}' numbers the objects.*names='none'"):
-        found = datasets.load_points(file)
-    assert found.tolist() == [[1, 2], [3, 4], [0, 1]]
-    assert datasets.load_points(file, names=column).tolist() == found.tolist()
+        points = datasets.load_points(file)
+    assert points.tolist() == [[1, 2], [3, 4], [0, 1]]
+    assert datasets.load_points(file, names=column).tolist() == points.tolist()
     assert datasets.load_points(file, names="none").shape == (3, 3)
 
 
@@ -110,16 +110,16 @@ def test_names_go_before_numbers(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("nr,who,x,y\n1,ann,1,2\n2,bob,3,4\n3,cy,0,1\n")
     with pytest.warns(AnswersWarning, match="'nr' numbers the objects"):
-        found = load_named_points(file)
-    assert (found.names, found.points.shape, found.unread) == (("ann", "bob", "cy"), (3, 2), ())
+        data = load_named_points(file)
+    assert (data.names, data.points.shape, data.unread) == (("ann", "bob", "cy"), (3, 2), ())
 
 
 def test_numbers_that_are_names_stay_apart(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("when,x,y\n0.25,1,2\n0.5,3,4\n12,0,1\n")
-    found = load_named_points(file, names="when")
-    assert found.names == ("0.25", "0.5", "12")
-    assert found.points.tolist() == [[1, 2], [3, 4], [0, 1]]
+    data = load_named_points(file, names="when")
+    assert data.names == ("0.25", "0.5", "12")
+    assert data.points.tolist() == [[1, 2], [3, 4], [0, 1]]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ ROWS = np.array([[0, 1, 2], [2, 1, 0], [1, 0, 3], [3, 2, 1], [0, 2, 3]] * 10)
 
 
 class Missing:
-    """Nobody finds PyTorch."""
+    """PyTorch cannot be imported."""
 
     def find_spec(self, name, path=None, target=None):
         if name == "torch":

@@ -62,9 +62,9 @@ def test_the_commands_of_a_page_exist(page):
         command, words = main, shlex.split(line)[1:]
         while isinstance(command, click.Group):
             context = click.Context(command)
-            found = command.get_command(context, words[0])
-            assert found is not None, f"{page.name}: {line}"
-            command, words = found, words[1:]
+            result = command.get_command(context, words[0])
+            assert result is not None, f"{page.name}: {line}"
+            command, words = result, words[1:]
         known = {name for p in command.params for name in (*p.opts, *p.secondary_opts)} | {"--help"}
         unknown = [w for w in words if w.startswith("-") and w.split("=")[0] not in known]
         assert not unknown, f"{page.name}: {line}: no option {unknown}"
@@ -136,11 +136,11 @@ def test_every_benchmark_is_in_the_index():
 def test_the_reproduction_has_no_empty_cell():
     """The committed cells are those that the command computes, whatever code they are of."""
     lines = (DOCS / "reproduction.jsonl").read_text("utf-8").splitlines()
-    kept = {json.loads(line)["cell"] for line in lines}
+    stored = {json.loads(line)["cell"] for line in lines}
     planned = {cell.name for cell in list_experiments("all", FULL)}
-    assert kept == planned
+    assert stored == planned
     page = (DOCS / "reproduction.md").read_text("utf-8")
-    assert f"- cells: {len(kept):,} of {len(planned):,}" in page
+    assert f"- cells: {len(stored):,} of {len(planned):,}" in page
 
 
 def test_the_gallery():

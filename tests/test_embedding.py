@@ -1,4 +1,4 @@
-"""What an embedding can be asked, kept and drawn as."""
+"""What an embedding answers, and how it is saved and drawn."""
 
 import sys
 from dataclasses import replace
@@ -67,7 +67,7 @@ def test_distances_are_scipys(noisy):
     assert rdm["pattern_descriptors"] == {"name": list(NAMES)}
 
 
-def test_the_frame_has_names_places_and_doubt(noisy, exact):
+def test_the_frame_has_names_positions_and_uncertainty(noisy, exact):
     frame = noisy.to_frame()
     assert list(frame) == ["name", "x1", "x2", "sd1", "sd2"]
     assert tuple(frame["name"]) == NAMES
@@ -127,31 +127,31 @@ def covered(truth, draws):
 def test_regions_of_draws_hold_what_they_say(flip):
     shares = []
     for seed in range(12):
-        truth, found = fitted(seed, flip=flip)
-        shares.append(covered(truth, found.draws(60, seed)))
+        truth, embedding = fitted(seed, flip=flip)
+        shares.append(covered(truth, embedding.draws(60, seed)))
     assert 0.88 < np.mean(shares) <= 0.995
 
 
-def test_draws_of_a_run_that_disobeys_a_few_answers_hold_what_they_say():
+def test_draws_of_a_run_that_violates_a_few_answers_hold_what_they_say():
     shares, wrong = [], []
     for seed in range(6):
         truth = np.random.default_rng([seed, 40]).normal(size=(40, 2))
-        found = nearer.embed(nearer.PointOracle(truth), 40, random_state=seed, progress=False)
-        head, near, far = (found.positions[part] for part in found.triplets.T)
+        embedding = nearer.embed(nearer.PointOracle(truth), 40, random_state=seed, progress=False)
+        head, near, far = (embedding.positions[part] for part in embedding.triplets.T)
         gap = np.linalg.norm(head - far, axis=1) - np.linalg.norm(head - near, axis=1)
-        answers = found.triplets.copy()
+        answers = embedding.triplets.copy()
         hardest = np.where(gap > 0, gap, np.inf).argmin()
         answers[hardest] = answers[hardest, [0, 2, 1]]
-        few_wrong = replace(found, triplets=answers)
+        few_wrong = replace(embedding, triplets=answers)
         wrong.append(not few_wrong.predict(answers).all())
         shares.append(covered(truth, few_wrong.draws(60, seed)))
     assert all(wrong)
     assert 0.88 < np.mean(shares) <= 0.995
-    bare = replace(found, covariances=None, details={})
+    bare = replace(embedding, covariances=None, details={})
     with pytest.raises(InvalidInput, match=r"not known; nearer\.fit"):
-        replace(bare, triplets=found.triplets[:, [0, 2, 1]]).draws(3)
+        replace(bare, triplets=embedding.triplets[:, [0, 2, 1]]).draws(3)
     with pytest.raises(InvalidInput, match=r"not stored, as nearer\.embed does"):
-        replace(bare, triplets=found.triplets[:0]).draws(3)
+        replace(bare, triplets=embedding.triplets[:0]).draws(3)
 
 
 def test_draws_without_the_answers_warn(noisy):
@@ -171,7 +171,7 @@ def test_draws_come_from_the_seed_and_are_around_the_positions(noisy):
 
 
 @pytest.mark.slow
-def test_draws_of_choices_hold_what_they_say_and_can_be_kept(tmp_path):
+def test_draws_of_choices_hold_what_they_say_and_can_be_saved(tmp_path):
     shares = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -182,11 +182,13 @@ def test_draws_of_choices_hold_what_they_say_and_can_be_kept(tmp_path):
             np.arange(400), 1 + (away + rng.gumbel(size=away.shape) / 4).argmin(axis=1)
         ]
         trials = nearer.Trials.near(screens[:, 0], screens[:, 1:], chosen[:, None])
-        found = nearer.fit(trials, n_components=2, n_objects=N, random_state=seed)
-        shares.append(covered(X, found.draws(60, seed)))
+        embedding = nearer.fit(trials, n_components=2, n_objects=N, random_state=seed)
+        shares.append(covered(X, embedding.draws(60, seed)))
     assert 0.85 < np.mean(shares) <= 0.995
-    found.save(tmp_path / "map.nearer.npz")
-    assert np.array_equal(found.draws(3, 0), nearer.load(tmp_path / "map.nearer.npz").draws(3, 0))
+    embedding.save(tmp_path / "map.nearer.npz")
+    assert np.array_equal(
+        embedding.draws(3, 0), nearer.load(tmp_path / "map.nearer.npz").draws(3, 0)
+    )
 
 
 def test_draws_of_satisfied_answers_satisfy_nearly_all(exact):
@@ -202,21 +204,23 @@ def test_an_object_in_no_answer_may_be_anywhere_on_the_map():
     X = rng.normal(size=(12, 2))
     questions = random_questions(11, 500, rng)
     rows = answered(questions, nearer.PointOracle(X)(questions) ^ (rng.random(500) < 0.2))
-    found = nearer.fit(rows, n_components=2, n_objects=12, random_state=0, method="noisy")
-    spread = found.draws(300, 0).std(axis=0)
-    assert spread[11] == pytest.approx(np.full(2, found.positions[:11].std()), rel=0.4)
+    embedding = nearer.fit(rows, n_components=2, n_objects=12, random_state=0, method="noisy")
+    spread = embedding.draws(300, 0).std(axis=0)
+    assert spread[11] == pytest.approx(np.full(2, embedding.positions[:11].std()), rel=0.4)
     assert spread[11].min() > 2 * spread[:11].max()
 
 
 def test_other_losses_are_drawn_from_their_covariances():
-    _, found = fitted(m=400)
-    other = nearer.fit(found.triplets, n_components=2, n_objects=N, method="ckl", random_state=0)
+    _, embedding = fitted(m=400)
+    other = nearer.fit(
+        embedding.triplets, n_components=2, n_objects=N, method="ckl", random_state=0
+    )
     draws = other.draws(500, 0)
     variances = np.einsum("nii->ni", other.covariances)
     assert draws.var(axis=0) == pytest.approx(variances, rel=0.4)
 
 
-def test_draws_of_what_nobody_knows_are_refused(noisy):
+def test_draws_without_a_posterior_are_refused(noisy):
     unsure = replace(noisy, covariances=None, details={})
     with pytest.raises(InvalidInput, match="the uncertainty of these positions is not known"):
         unsure.draws(3)

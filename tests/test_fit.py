@@ -53,19 +53,19 @@ def test_a_noisy_fit_knows_everything(noisy):
     assert (p[:, 1] > 0.5).mean() > 0.9
 
 
-def test_exact_answers_are_obeyed():
+def test_exact_answers_are_satisfied():
     rows = answers()
-    found = nearer.fit(rows, random_state=0)
-    assert found.details["method"] == "soe"
-    assert found.predict(rows).all()
-    assert found.error_rate == 0
-    assert found.held_out.accuracy > 0.95
-    assert found.evidence[2]["probability"] > 0.9
+    embedding = nearer.fit(rows, random_state=0)
+    assert embedding.details["method"] == "soe"
+    assert embedding.predict(rows).all()
+    assert embedding.error_rate == 0
+    assert embedding.held_out.accuracy > 0.95
+    assert embedding.evidence[2]["probability"] > 0.9
     # a bootstrap gives the same positions; other maps that satisfy all show the uncertainty
-    away = found.draws(60, 0) - found.positions
+    away = embedding.draws(60, 0) - embedding.positions
     drawn = np.einsum("kni,kni->n", away, away) / 60
-    told = np.trace(found.covariances, axis1=1, axis2=2)
-    assert np.median(told / drawn) == pytest.approx(1, rel=0.5)
+    variances = np.trace(embedding.covariances, axis1=1, axis2=2)
+    assert np.median(variances / drawn) == pytest.approx(1, rel=0.5)
     drawn = nearer.fit(rows, n_components=2, method="ckl", random_state=0)
     assert (np.linalg.eigvalsh(drawn.covariances) > 0).all()
     assert nearer.fit(rows, n_components=2, bootstrap=0, random_state=0).covariances is None
@@ -75,15 +75,15 @@ def test_weights_count_where_people_are_rated():
     rows = answers(1200, 0.1)
     people = np.arange(len(rows)) % 4
     contrary = rows[people == 0][:, [0, 2, 1]]
-    told = nearer.fit(
+    weighted = nearer.fit(
         np.concatenate([rows, contrary]),
         n_components=2,
         people=np.concatenate([people, np.zeros(len(contrary), dtype=int)]),
         weights=np.concatenate([np.ones(len(rows)), np.zeros(len(contrary))]),
         random_state=0,
     )
-    assert told.people["sensitivity"][0] > 0.5
-    assert told.people["flag"][0] == ""
+    assert weighted.people["sensitivity"][0] > 0.5
+    assert weighted.people["flag"][0] == ""
 
 
 def test_every_form_of_the_same_answers_gives_the_same_positions(tmp_path):
@@ -92,9 +92,9 @@ def test_every_form_of_the_same_answers_gives_the_same_positions(tmp_path):
     frame = pd.DataFrame(rows, columns=["head", "winner", "loser"])
     forms = [rows, tmp_path / "t.csv", str(tmp_path / "t.csv"), frame]
     forms += [nearer.read_triplets(tmp_path / "t.csv"), rows.tolist()]
-    found = [nearer.fit(form, n_components=2, random_state=0).positions for form in forms]
-    for positions in found[1:]:
-        np.testing.assert_array_equal(positions, found[0])
+    maps = [nearer.fit(form, n_components=2, random_state=0).positions for form in forms]
+    for positions in maps[1:]:
+        np.testing.assert_array_equal(positions, maps[0])
 
 
 def test_what_is_in_no_answer_is_no_object(tmp_path):
@@ -104,8 +104,8 @@ def test_what_is_in_no_answer_is_no_object(tmp_path):
     np.testing.assert_array_equal(
         shifted.positions, nearer.fit(rows, n_components=2, random_state=0).positions
     )
-    kept = nearer.fit(rows, n_components=2, n_objects=33, random_state=0)
-    assert len(kept.positions) == 33
+    all_objects = nearer.fit(rows, n_components=2, n_objects=33, random_state=0)
+    assert len(all_objects.positions) == 33
     numbers = nearer.fit(rows + 5, n_components=2, objects="numbers", random_state=0)
     assert len(numbers.positions) == 35
     nearer.write_triplets(tmp_path / "t.csv", rows + 1)
@@ -118,8 +118,8 @@ def test_people_are_a_table():
     questions = random_questions(30, 4000, np.random.default_rng(0))
     triplets = answered(questions, crowd(questions))
     who = np.array([f"p{k}" for k in crowd.answered_by])
-    found = nearer.fit(triplets, n_components=2, people=who, random_state=0)
-    table = found.people
+    embedding = nearer.fit(triplets, n_components=2, people=who, random_state=0)
+    table = embedding.people
     fields = {"id", "n_trials", "agreement", "low", "high", "sensitivity", "lapse", "bias", "flag"}
     assert set(table) == fields | {"error"}
     assert table["id"].tolist() == [f"p{k}" for k in range(7)]
@@ -140,18 +140,18 @@ def test_an_odd_one_out_is_one_trial():
     one, other = np.array([np.delete(row, k) for row, k in zip(shown, odd, strict=True)]).T
     twice = np.stack([[one, other, third], [other, one, third]]).transpose(2, 0, 1).reshape(-1, 3)
     who = np.repeat(np.arange(1200) % 3, 2)
-    found = nearer.fit(twice, n_components=2, method="noisy", people=who, random_state=0)
-    assert found.people["n_trials"].tolist() == [400, 400, 400]
-    assert found.held_out.n_trials <= 1200
+    embedding = nearer.fit(twice, n_components=2, method="noisy", people=who, random_state=0)
+    assert embedding.people["n_trials"].tolist() == [400, 400, 400]
+    assert embedding.held_out.n_trials <= 1200
 
 
 def test_answers_that_count_nothing_break_no_exactness():
     rows = answers()
     wrong = np.concatenate([rows, rows[:200, [0, 2, 1]]])
     weights = np.repeat([1.0, 0.0], [len(rows), 200])
-    found = nearer.fit(wrong, weights=weights, bootstrap=0, random_state=0)
-    assert found.details["method"] == "soe"
-    assert found.error_rate == 0
+    embedding = nearer.fit(wrong, weights=weights, bootstrap=0, random_state=0)
+    assert embedding.details["method"] == "soe"
+    assert embedding.error_rate == 0
 
 
 @pytest.mark.filterwarnings("ignore:.*no better than by guessing")
@@ -213,8 +213,8 @@ def test_the_examples_of_the_page_on_noise_run():
 
 def test_a_frame_without_names_of_columns_holds_its_rows_and_no_more():
     rows = answers(300)
-    found = nearer.fit(pd.DataFrame(rows), n_components=2, random_state=0)
-    np.testing.assert_array_equal(found.triplets, nearer.fit(rows, n_components=2).triplets)
+    embedding = nearer.fit(pd.DataFrame(rows), n_components=2, random_state=0)
+    np.testing.assert_array_equal(embedding.triplets, nearer.fit(rows, n_components=2).triplets)
     texts = np.char.add("object ", rows.astype(str))
     named = nearer.fit(pd.DataFrame(texts), n_components=2, random_state=0)
     assert sorted(named.names) == sorted({*texts.ravel().tolist()})
@@ -235,9 +235,9 @@ def test_an_iterator_of_blocks_is_its_rows():
 
 def test_triplets_of_a_run_can_be_left_out():
     oracle = nearer.PointOracle(np.random.default_rng(0).normal(size=(30, 2)))
-    found = nearer.embed(oracle, 30, keep_triplets=False, random_state=0, progress=False)
-    assert found.triplets.shape == (0, 3)
-    assert found.n_comparisons > 0
+    embedding = nearer.embed(oracle, 30, keep_triplets=False, random_state=0, progress=False)
+    assert embedding.triplets.shape == (0, 3)
+    assert embedding.n_comparisons > 0
 
 
 def test_odds_of_chosen_questions_are_heard_and_checked():
@@ -247,11 +247,11 @@ def test_odds_of_chosen_questions_are_heard_and_checked():
     near = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.15, random_state=0)(questions)
     rows = answered(questions, near)
 
-    def fitted(given=rows, **how):
-        return nearer.fit(given, n_components=2, random_state=0, method="noisy", **how)
+    def fitted(triplets=rows, **how):
+        return nearer.fit(triplets, n_components=2, random_state=0, method="noisy", **how)
 
-    def curve(given=rows, **how):
-        return fitted(given, **how).details["posterior"].curve
+    def curve(triplets=rows, **how):
+        return fitted(triplets, **how).details["posterior"].curve
 
     gaps = np.abs(
         np.linalg.norm(X[rows[:, 0]] - X[rows[:, 1]], axis=1)
@@ -273,7 +273,7 @@ def test_odds_of_chosen_questions_are_heard_and_checked():
     assert curve(trials, odds=hard) == curve(odds=hard)
     tied = replace(trials, chosen=trials.chosen * (np.arange(600) > 20)[:, None])
     assert curve(tied, odds=np.ones(600)) == curve(tied)
-    assert curve(tied, odds=hard) != curve(tied), "also where nobody could decide"
+    assert curve(tied, odds=hard) != curve(tied), "also for undecided answers"
     with pytest.raises(InvalidInput, match="odds with trials that are no comparisons"):
         nearer.fit(nearer.Trials.odd_one_out(rows, rows[:, 0]), odds=hard)
 
@@ -295,16 +295,16 @@ def test_what_is_far_too_much_or_nothing_is_refused(call, message):
 
 
 def judge_nothing(questions):
-    raise AssertionError("nobody is asked about objects that cannot be")
+    raise AssertionError("the oracle is not asked about objects that cannot be")
 
 
 def test_the_heaviest_answers_are_fitted():
     rows = np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0], [0, 2, 1]])
     for weights in ([1e9, 1, 1e-9, 1], [1e9] * 4):
-        found = nearer.fit(
+        embedding = nearer.fit(
             np.repeat(rows, 5, 0), weights=np.repeat(weights, 5), n_components=1, random_state=0
         )
-        assert np.isfinite(found.positions).all()
+        assert np.isfinite(embedding.positions).all()
 
 
 def test_ties_alone_say_nothing():
@@ -321,16 +321,16 @@ def test_objects_beyond_all_bounds_are_refused_before_they_take_memory():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("value", "message"),
     [
         (None, "triplets None: must be"),
         ({"a": 1}, "triplets {'a': 1}: must be"),
         (nearer.PointOracle(np.eye(4)), r"an oracle is asked by nearer.embed\(oracle, n\)"),
     ],
 )
-def test_what_is_no_rows_is_shown(given, message):
+def test_what_is_no_rows_is_shown(value, message):
     with pytest.raises(InvalidInput, match=message):
-        nearer.fit(given)
+        nearer.fit(value)
 
 
 def test_where_all_is_a_tie_a_coin_decides():
@@ -339,6 +339,6 @@ def test_where_all_is_a_tie_a_coin_decides():
     assert both.error_rate == 0.5
     q = np.array(list(itertools.permutations(range(6), 3)))
     with pytest.warns(AnswersWarning, match="50 % of 120 answers .* no better than by guessing"):
-        found = nearer.fit(q, random_state=0)
-    assert (found.positions == 0).all()
-    assert (found.error_rate, found.held_out.accuracy) == (0.5, 0.5)
+        embedding = nearer.fit(q, random_state=0)
+    assert (embedding.positions == 0).all()
+    assert (embedding.error_rate, embedding.held_out.accuracy) == (0.5, 0.5)

@@ -40,16 +40,16 @@ def test_comparisons_are_fitted_as_triplets_are(plane):
     assert one.held_out == other.held_out
 
 
-def test_the_dimension_is_found_and_positions_are_as_sure_as_they_say(plane):
-    found = nearer.fit(asked(plane, 6, 2, 400), random_state=0)
-    assert found.dimension == 2
-    assert found.dimension_low <= 2 <= found.dimension_high
-    assert found.details["method"] == "noisy"
-    assert nearer.metrics.mean_kendall_tau(plane, found.positions) > 0.8
-    spread = np.trace(found.covariances, axis1=1, axis2=2)
+def test_the_dimension_is_right_and_positions_are_as_sure_as_they_say(plane):
+    embedding = nearer.fit(asked(plane, 6, 2, 400), random_state=0)
+    assert embedding.dimension == 2
+    assert embedding.dimension_low <= 2 <= embedding.dimension_high
+    assert embedding.details["method"] == "noisy"
+    assert nearer.metrics.mean_kendall_tau(plane, embedding.positions) > 0.8
+    spread = np.trace(embedding.covariances, axis1=1, axis2=2)
     assert (spread > 0).all()
     fewer = nearer.fit(asked(plane, 6, 2, 100), n_components=2, random_state=0)
-    size = np.var(found.positions) / np.var(fewer.positions)
+    size = np.var(embedding.positions) / np.var(fewer.positions)
     assert spread.mean() / size < np.trace(fewer.covariances, axis1=1, axis2=2).mean()
 
 
@@ -64,15 +64,17 @@ def test_the_right_likelihood_predicts_no_worse_than_split_triplets(plane):
     assert shares[0] > shares[1] - 0.005
 
 
-def test_people_who_contradict_or_guess_are_found(plane):
+def test_people_who_contradict_or_guess_are_flagged(plane):
     people = [Person(), Person(), Person(), Person(-1.0), Person(0.0)]
     crowd = CrowdOracle(plane, people, scale=0.2, choose=2, random_state=0)
     rows = screens(25, 6, 600)
     trials = Trials.from_screens(rows, crowd(rows), people=crowd.answered_by)
-    found = nearer.fit(trials, n_components=2, random_state=0)
-    table = dict(zip(found.people["id"].tolist(), found.people["flag"].tolist(), strict=True))
+    embedding = nearer.fit(trials, n_components=2, random_state=0)
+    table = dict(
+        zip(embedding.people["id"].tolist(), embedding.people["flag"].tolist(), strict=True)
+    )
     assert table == {0: "", 1: "", 2: "", 3: "contrary", 4: "guessing"}
-    assert found.people["n_trials"].sum() == 600
+    assert embedding.people["n_trials"].sum() == 600
 
 
 @pytest.mark.parametrize("kind", ["odd-one-out", "most-central", "pairs"])
@@ -90,8 +92,8 @@ def test_every_task_finds_the_positions(plane, kind):
             trials = Trials.odd_one_out(rows, rows[np.arange(700), sums.argmax(axis=1)])
         else:
             trials = Trials.most_central(rows, rows[np.arange(700), sums.argmin(axis=1)])
-    found = nearer.fit(trials, n_components=2, random_state=0)
-    assert nearer.metrics.mean_kendall_tau(plane, found.positions) > 0.85
+    embedding = nearer.fit(trials, n_components=2, random_state=0)
+    assert nearer.metrics.mean_kendall_tau(plane, embedding.positions) > 0.85
 
 
 def test_ties_are_evidence_and_no_loss(plane):
@@ -100,15 +102,15 @@ def test_ties_are_evidence_and_no_loss(plane):
     none = Trials(
         "near", undecided.query, undecided.shown, np.zeros_like(undecided.chosen), undecided.wanted
     )
-    found = nearer.fit(Trials.joined([trials, none]), n_components=2, random_state=0)
-    assert found.n_comparisons == 340
-    assert nearer.metrics.mean_kendall_tau(plane, found.positions) > 0.7
+    embedding = nearer.fit(Trials.joined([trials, none]), n_components=2, random_state=0)
+    assert embedding.n_comparisons == 340
+    assert nearer.metrics.mean_kendall_tau(plane, embedding.positions) > 0.7
 
 
 def test_losses_take_trials_as_triplets(plane):
     trials = asked(plane, 5, 2, 200)
-    found = nearer.fit(trials, n_components=2, method="soe", bootstrap=0, random_state=0)
-    assert found.details["method"] == "soe"
+    embedding = nearer.fit(trials, n_components=2, method="soe", bootstrap=0, random_state=0)
+    assert embedding.details["method"] == "soe"
     pairs = Trials.pairs([[0, 1, 2, 3]], [0])
     with pytest.raises(InvalidInput, match="is a triplet"):
         nearer.fit(pairs, n_components=1, method="soe")
@@ -117,9 +119,9 @@ def test_losses_take_trials_as_triplets(plane):
 def test_objects_that_do_not_occur_are_none(plane):
     trials = asked(plane, 5, 1, 100)
     moved = Trials.near(trials.query + 100, trials.shown + 100, trials.chosen > 0)
-    found = nearer.fit(moved, n_components=2, random_state=0)
-    assert len(found.positions) == 25
-    assert found.names[0] == 100
+    embedding = nearer.fit(moved, n_components=2, random_state=0)
+    assert len(embedding.positions) == 25
+    assert embedding.names[0] == 100
 
 
 def test_wrong_shapes_are_refused(plane):

@@ -77,8 +77,8 @@ def test_the_lens_holds_the_apex_and_what_it_is_above(seed):
 def in_hull(point, corners):
     """Whether a point is a convex combination of corners, by linear programming."""
     equations = np.vstack([corners.T, np.ones(len(corners))])
-    found = linprog(np.zeros(len(corners)), A_eq=equations, b_eq=np.append(point, 1.0))
-    return found.status == 0
+    solution = linprog(np.zeros(len(corners)), A_eq=equations, b_eq=np.append(point, 1.0))
+    return solution.status == 0
 
 
 @given(seeds)
@@ -136,9 +136,9 @@ def test_the_opposite_apex_is_the_farthest_in_the_lens(seed):
     inside = lens(earlier, endpoint)
     inside[endpoint] = False
     assume(inside.any())
-    found = opposite_apex(endpoint, own, list(earlier))
-    assert inside[found]
-    assert own[found] == own[inside].max()
+    apex = opposite_apex(endpoint, own, list(earlier))
+    assert inside[apex]
+    assert own[apex] == own[inside].max()
 
 
 @given(st.integers(1, 3), seeds)

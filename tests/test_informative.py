@@ -22,14 +22,14 @@ def test_budget_rounds_and_no_question_twice():
         return people(X)(questions)
 
     strategy = nearer.adaptive(25, budget=700, n_components=2, round_size=80, random_state=0)
-    found = nearer.run(strategy, oracle)
+    result = nearer.run(strategy, oracle)
     assert [len(q) for q in asked] == [80] * 8 + [60]
-    assert found.n_comparisons == 700
-    assert found.n_rounds == 9
+    assert result.n_comparisons == 700
+    assert result.n_rounds == 9
     assert len(np.unique(pack(np.concatenate(asked))[0])) == 700
-    assert found.positions.shape == (25, 2)
-    assert found.covariances.shape == (25, 2, 2)
-    curve = found.details["learning_curve"]
+    assert result.positions.shape == (25, 2)
+    assert result.covariances.shape == (25, 2, 2)
+    curve = result.details["learning_curve"]
     assert curve["n_answers"][0] == 80
     assert (curve["n_right"] <= curve["n_predicted"]).all()
 
@@ -45,19 +45,19 @@ def test_only_askable_questions_until_none_is_left():
         return people(X)(questions)
 
     strategy = nearer.adaptive(8, budget=500, n_components=2, askable=askable, random_state=0)
-    found = nearer.run(strategy, oracle)
-    assert found.n_comparisons == 2 * 7 * 6 // 2  # all there are
-    assert "no further question" in found.history[-1].note
+    result = nearer.run(strategy, oracle)
+    assert result.n_comparisons == 2 * 7 * 6 // 2  # all there are
+    assert "no further question" in result.history[-1].note
 
 
-def test_objects_nobody_is_asked_about_are_named():
+def test_objects_in_no_question_are_named():
     X = np.random.default_rng(0).normal(size=(12, 2))
     strategy = nearer.adaptive(
         12, budget=200, n_components=2, askable=lambda q: (q != 11).all(axis=1), random_state=0
     )
-    found = nearer.run(strategy, people(X))
-    assert found.details["never_asked"].tolist() == [11]
-    spread = np.trace(found.covariances, axis1=1, axis2=2)
+    result = nearer.run(strategy, people(X))
+    assert result.details["never_asked"].tolist() == [11]
+    spread = np.trace(result.covariances, axis1=1, axis2=2)
     assert spread.argmax() == 11
 
 
@@ -78,30 +78,30 @@ def test_replaying_a_log_goes_on_as_if_uninterrupted(cut):
 def test_a_budget_from_outside_cuts_a_round_and_still_gives_positions():
     X = np.random.default_rng(0).normal(size=(15, 2))
     strategy = nearer.adaptive(15, budget=400, n_components=2, round_size=60, random_state=0)
-    found = nearer.run(strategy, people(X), budget=150)
-    assert found.n_comparisons == 150
-    assert np.isfinite(found.positions).all()
+    result = nearer.run(strategy, people(X), budget=150)
+    assert result.n_comparisons == 150
+    assert np.isfinite(result.positions).all()
 
 
 def test_it_stops_when_it_expects_to_be_good_enough():
     X = nearer.datasets.make_gaussian(20, 1, random_state=2)
-    told = {}
+    asked = {}
     for quality in (0.9, 0.98, 1.0):
         strategy = nearer.adaptive(20, budget=900, quality=quality, random_state=0)
-        found = nearer.run(strategy, people(X, 0.05))
-        told[quality] = found.n_comparisons
+        result = nearer.run(strategy, people(X, 0.05))
+        asked[quality] = result.n_comparisons
         if quality < 1:
-            assert "τ is expected" in found.history[-1].note
-            assert found.details["expected_tau"] >= quality - 0.01
-            assert nearer.metrics.mean_kendall_tau(X, found.positions) > quality - 0.03
-    assert told[0.9] < told[0.98] < told[1.0] == 900
+            assert "τ is expected" in result.history[-1].note
+            assert result.details["expected_tau"] >= quality - 0.01
+            assert nearer.metrics.mean_kendall_tau(X, result.positions) > quality - 0.03
+    assert asked[0.9] < asked[0.98] < asked[1.0] == 900
 
 
 def test_dimensions_are_no_more_than_answers_can_carry():
     X = np.random.default_rng(0).normal(size=(40, 12))
-    found = nearer.run(nearer.adaptive(40, budget=400, random_state=0), people(X, 0.0))
-    assert found.dimension <= 400 // (3 * 40)
-    assert found.dimension_low <= found.dimension <= found.dimension_high
+    result = nearer.run(nearer.adaptive(40, budget=400, random_state=0), people(X, 0.0))
+    assert result.dimension <= 400 // (3 * 40)
+    assert result.dimension_low <= result.dimension <= result.dimension_high
 
 
 @pytest.mark.slow
@@ -125,13 +125,13 @@ def test_chosen_questions_teach_more_than_random_ones():
 
 def test_dimension_is_chosen():
     X = nearer.datasets.make_gaussian(40, 3, random_state=1)
-    found = nearer.run(
+    result = nearer.run(
         nearer.adaptive(40, budget=4000, round_size=500, random_state=0), people(X, 0.05)
     )
-    assert found.dimension == 3
-    held = found.held_out
+    assert result.dimension == 3
+    held = result.held_out
     assert 0.7 < held.low < held.accuracy < held.high < 1
-    assert found.evidence[3]["log_likelihood"] > found.evidence[2]["log_likelihood"]
+    assert result.evidence[3]["log_likelihood"] > result.evidence[2]["log_likelihood"]
 
 
 def test_next_questions_from_any_log():
@@ -147,19 +147,19 @@ def test_next_questions_from_any_log():
     np.testing.assert_array_equal(again, more)
 
 
-def test_scarce_questions_are_found_and_kept():
+def test_scarce_questions_are_drawn_and_stored():
     known = random_questions(300, 400, np.random.default_rng(0))
     oracle = nearer.RecordedOracle(known)
     candidates = Candidates(300, oracle.knows)
     few = [Candidates(300, oracle.knows).draw(2, np.random.default_rng(k)) for k in range(3)]
     assert all(map(len, few))
-    found = candidates.draw(100_000, np.random.default_rng(1))
-    assert len(found) > 50
-    assert oracle.knows(found).all()
-    candidates.exclude(found[:10])
+    drawn = candidates.draw(100_000, np.random.default_rng(1))
+    assert len(drawn) > 50
+    assert oracle.knows(drawn).all()
+    candidates.exclude(drawn[:10])
     again = candidates.draw(20, np.random.default_rng(2))
     assert len(again) == 20
-    assert not np.isin(pack(again)[0], pack(found[:10])[0]).any()
+    assert not np.isin(pack(again)[0], pack(drawn[:10])[0]).any()
 
 
 @pytest.mark.parametrize(

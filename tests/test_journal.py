@@ -61,12 +61,12 @@ def test_every_method_goes_on_where_it_stopped(method, tmp_path):
     first, second = Counting(leave_after=len(whole.asked) // 2), Counting()
     with pytest.raises(Stopped):
         nearer.run(make(random_state=3), first, journal=journal, block_size=20)
-    found = nearer.run(make(random_state=3), second, journal=journal, block_size=20)
+    result = nearer.run(make(random_state=3), second, journal=journal, block_size=20)
     assert sorted(first.asked + second.asked) == sorted(whole.asked)
     assert second.asked
-    np.testing.assert_array_equal(found.triplets, wanted.triplets)
+    np.testing.assert_array_equal(result.triplets, wanted.triplets)
     if hasattr(wanted, "positions"):
-        np.testing.assert_array_equal(found.positions, wanted.positions)
+        np.testing.assert_array_equal(result.positions, wanted.positions)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 60])
@@ -75,14 +75,14 @@ def test_embed_goes_on_at_any_cut_with_a_seed_that_was_drawn(cut, tmp_path):
     first, second = Counting(leave_after=cut), Counting()
     with pytest.raises(Stopped) as stopped:
         nearer.embed(first, 24, budget=200, journal=journal, block_size=1, progress=False)
-    kept = f"{len(first.asked)} answers are stored"
-    assert not cut or kept in stopped.value.__notes__[0]
-    found = nearer.embed(second, 24, budget=200, journal=journal, progress=False)
+    message = f"{len(first.asked)} answers are stored"
+    assert not cut or message in stopped.value.__notes__[0]
+    embedding = nearer.embed(second, 24, budget=200, journal=journal, progress=False)
     third = Counting()
     again = nearer.embed(third, 24, budget=200, journal=journal, progress=False)
     assert not third.asked
-    assert len(first.asked) + len(second.asked) == found.n_comparisons
-    np.testing.assert_array_equal(found.positions, again.positions)
+    assert len(first.asked) + len(second.asked) == embedding.n_comparisons
+    np.testing.assert_array_equal(embedding.positions, again.positions)
 
 
 def test_a_ranking_goes_on_with_a_seed_that_was_drawn(tmp_path):
@@ -114,7 +114,7 @@ def test_a_question_that_is_put_twice_on_purpose_is_two_answers(tmp_path):
     assert len(nearer.load_journal(journal)) == 3
 
 
-def test_doubt_grades_and_screens_come_back_as_they_were(tmp_path):
+def test_dont_know_grades_and_screens_come_back_as_they_were(tmp_path):
     @nearer.asking.accepts_uncertain
     def mixed():
         first = yield np.array([[0, 1, 2], [0, 2, 3], [1, 2, 3], [2, 0, 3]])
@@ -129,8 +129,8 @@ def test_doubt_grades_and_screens_come_back_as_they_were(tmp_path):
     journal = tmp_path / "answers.db"
     wanted = nearer.run(mixed(), oracle)
     for _ in range(2):
-        found = nearer.run(mixed(), oracle, journal=journal)
-        for a, b in zip(found, wanted, strict=True):
+        result = nearer.run(mixed(), oracle, journal=journal)
+        for a, b in zip(result, wanted, strict=True):
             np.testing.assert_array_equal(np.ma.getmaskarray(a), np.ma.getmaskarray(b))
             np.testing.assert_array_equal(np.ma.filled(a, 0), np.ma.filled(b, 0))
             assert a.dtype == b.dtype
@@ -156,13 +156,17 @@ def test_a_journal_is_read_as_answers_with_names_and_weights(tmp_path):
         ]
         return [None if i == 0 else bool(x) for i, x in enumerate(near)]
 
-    found = nearer.embed(judge, NAMES, noise=0.1, budget=240, journal=journal, progress=False)
+    embedding = nearer.embed(judge, NAMES, noise=0.1, budget=240, journal=journal, progress=False)
     answers = nearer.load_journal(journal)
     assert answers.labels == tuple(NAMES)
     assert answers.weights.sum() == pytest.approx(240)
-    assert (answers.weights == 0.5).sum() == 2 * found.details["n_unsure"] == 2 * found.n_rounds
+    assert (
+        (answers.weights == 0.5).sum()
+        == 2 * embedding.details["n_unsure"]
+        == 2 * embedding.n_rounds
+    )
     sure = {tuple(row) for row in np.asarray(answers)[answers.weights == 1].tolist()}
-    assert sure == {tuple(row) for row in found.triplets.tolist()}
+    assert sure == {tuple(row) for row in embedding.triplets.tolist()}
 
 
 @pytest.mark.parametrize(
@@ -242,7 +246,7 @@ def test_other_objects_and_another_version_are_another_run(tmp_path, monkeypatch
         nearer.embed(EXACT, NAMES, **call)
 
 
-def test_an_asking_without_a_recipe_is_told_by_its_questions(tmp_path):
+def test_a_strategy_that_is_not_repeatable_is_recognised_by_its_questions(tmp_path):
     def ask(*rows):
         return (yield np.array(rows))
 
@@ -373,11 +377,11 @@ def test_a_full_disk_is_one_message_and_what_was_written_stays(tmp_path):
     done = subprocess.run(script, capture_output=True, text=True, check=False)
     assert "answers.db: cannot be written" in done.stdout, done.stderr
     assert "earlier answers are safe" in done.stdout
-    kept = len(nearer.load_journal(journal))
-    assert 0 < kept < 5000
+    n_stored = len(nearer.load_journal(journal))
+    assert 0 < n_stored < 5000
     oracle = Counting()
     nearer.run(nearer.algorithms.rand_soe(24, budget=5000, random_state=0), oracle, journal=journal)
-    assert len(oracle.asked) == 5000 - kept
+    assert len(oracle.asked) == 5000 - n_stored
 
 
 SLOW = """
@@ -395,7 +399,7 @@ SLOW = """
             log.write("".join(f"{h} {a} {b}\\n" for h, a, b in questions.tolist()))
         return answers
 
-    found = nearer.embed(oracle, 24, budget=700, random_state=5, workers=4, journal=sys.argv[1],
+    embedding = nearer.embed(oracle, 24, budget=700, random_state=5, workers=4, journal=sys.argv[1],
                          progress=False)
     np.save(sys.argv[3], found.positions)
 """
@@ -484,10 +488,10 @@ def test_the_command_keeps_a_journal(tmp_path):
     command += ["--journal", str(tmp_path / "answers.db"), "--json"]
     first, second = (CliRunner().invoke(main, command) for _ in range(2))
     assert first.exit_code == second.exit_code == 0, first.output
-    told, again = (json.loads(done.stdout) for done in (first, second))
-    assert told["seed"] == again["seed"]
-    assert told["tau"] == again["tau"]
-    assert len(nearer.load_journal(tmp_path / "answers.db")) == told["n_comparisons"]
+    outputs, again = (json.loads(done.stdout) for done in (first, second))
+    assert outputs["seed"] == again["seed"]
+    assert outputs["tau"] == again["tau"]
+    assert len(nearer.load_journal(tmp_path / "answers.db")) == outputs["n_comparisons"]
     np.save(tmp_path / "x.npy", X + 1)
     other = CliRunner().invoke(main, command)
     assert other.exit_code == 2

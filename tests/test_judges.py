@@ -145,11 +145,11 @@ def test_right_answers_come_back_whatever_the_order(together):
 def test_a_map_from_a_language_model():
     with StubServer(AT, lapse=0.1, bias=0.1) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None, price=(1.0, 2.0))
-        found = nearer.embed(judge, WORDS, budget=500, random_state=0, progress=False)
-    assert found.names == tuple(WORDS)
-    assert found.history[0].name == "adaptive"
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.7
-    report = found.details["judge"]
+        embedding = nearer.embed(judge, WORDS, budget=500, random_state=0, progress=False)
+    assert embedding.names == tuple(WORDS)
+    assert embedding.history[0].name == "adaptive"
+    assert nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.7
+    report = embedding.details["judge"]
     assert report.n_questions == 500
     assert report.cost > 0
     assert abs(report.position_bias - 0.05) < 3 * report.position_error
@@ -193,7 +193,7 @@ def test_a_judge_that_cannot_be_understood_stops_and_shows_a_reply():
     assert server.n_calls == 20
 
 
-def test_a_reply_that_drips_or_never_ends_is_given_up():
+def test_a_reply_that_drips_or_never_ends_is_cut_off():
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def drip():
@@ -269,7 +269,7 @@ def test_the_report_after_an_interruption_is_that_of_the_whole_run(tmp_path):
     assert nearer.embed(other, WORDS, budget=40, **call).details["judge"].votes == votes
 
 
-def test_a_hanging_endpoint_is_given_up():
+def test_a_hanging_endpoint_is_cut_off():
     with StubServer(AT, hang=1) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None, timeout=0.1, attempts=2, pause=0.001)
         with pytest.raises(JudgeError, match=r"no answer in 2 attempts .*Timeout"):
@@ -306,7 +306,7 @@ def test_no_key_is_said_before_anything_is_asked(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:.*no better than by guessing")
-def test_the_key_reaches_the_endpoint_and_nobody_else(monkeypatch, tmp_path, capfd, caplog):
+def test_the_key_reaches_the_endpoint_alone(monkeypatch, tmp_path, capfd, caplog):
     caplog.set_level(0)
     monkeypatch.setenv("SOME_KEY", KEY)
     journal = tmp_path / "answers.db"
@@ -334,12 +334,12 @@ def test_a_refusal_keeps_what_was_paid_for(tmp_path):
         judge = ChatJudge("m", endpoint=server.url, key=None, attempts=1)
         with pytest.raises(JudgeError) as failed:
             nearer.embed(judge, WORDS, budget=150, random_state=0, journal=journal, progress=False)
-    kept = len(nearer.load_journal(journal))
-    assert f"{kept} answers are stored" in failed.value.__notes__[0]
+    n_stored = len(nearer.load_journal(journal))
+    assert f"{n_stored} answers are stored" in failed.value.__notes__[0]
     with StubServer(AT) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None)
         nearer.embed(judge, WORDS, budget=150, random_state=0, journal=journal, progress=False)
-    assert server.n_questions == 150 - kept
+    assert server.n_questions == 150 - n_stored
 
 
 def test_another_model_does_not_go_on_with_the_journal(tmp_path):
@@ -354,13 +354,13 @@ def test_another_model_does_not_go_on_with_the_journal(tmp_path):
             nearer.embed(Panel([one]), WORDS, **{**call, "journal": tmp_path / "b.db"})
 
 
-def test_money_is_kept_to():
+def test_the_limit_of_cost_holds():
     with StubServer(AT) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None, price=(1e6, 0.0))
-        found = nearer.embed(
+        embedding = nearer.embed(
             judge, WORDS, budget=300, random_state=0, max_cost=900, max_in_flight=4, progress=False
         )
-    assert found.n_comparisons < 300
+    assert embedding.n_comparisons < 300
     assert 800 < judge.report().cost < 1000
 
 
@@ -415,8 +415,10 @@ def knowing(questions):
 def test_a_panel_knows_whom_to_believe(votes, tmp_path):
     panel = Panel({"good": knowing, "also good": knowing, "guesses": guessing}, votes=votes)
     journal = tmp_path / "answers.db"
-    found = nearer.embed(panel, WORDS, budget=600, random_state=0, journal=journal, progress=False)
-    report = found.details["judge"]
+    embedding = nearer.embed(
+        panel, WORDS, budget=600, random_state=0, journal=journal, progress=False
+    )
+    report = embedding.details["judge"]
     assert sum(report.votes.values()) == 600 * votes
     assert min(report.votes.values()) > 150 * votes
     assert report.reliability["guesses"] < 0.5 < report.reliability["good"]
@@ -425,7 +427,7 @@ def test_a_panel_knows_whom_to_believe(votes, tmp_path):
     assert len(answers) == 600 * votes
 
 
-def test_a_question_that_comes_again_goes_to_somebody_else():
+def test_a_repeated_question_goes_to_another_judge():
     asked = []
 
     def shrugs(name):
@@ -450,7 +452,7 @@ def test_a_cost_that_is_none_is_refused_in_a_panel(cost):
         asyncio.run(Panel([paid])([("a", "b", "c")]))
 
 
-def test_a_panel_must_have_somebody():
+def test_a_panel_needs_a_judge():
     with pytest.raises(InvalidInput, match="at least one"):
         Panel([])
     with pytest.raises(InvalidInput, match="votes=3"):
@@ -468,10 +470,10 @@ def test_a_panel_of_language_models():
         panel = Panel(
             [ChatJudge("m", endpoint=s.url, key=None, price=(1, 1)) for s in (one, other)]
         )
-        found = nearer.embed(panel, WORDS, budget=120, random_state=0, progress=False)
-    report = found.details["judge"]
+        embedding = nearer.embed(panel, WORDS, budget=120, random_state=0, progress=False)
+    report = embedding.details["judge"]
     assert one.n_questions + other.n_questions == 120
-    assert {told.n_questions for told in report.reports.values()} == set(report.votes.values())
+    assert {line.n_questions for line in report.reports.values()} == set(report.votes.values())
 
 
 # similarities and files
@@ -525,7 +527,7 @@ def test_a_file_of_answers_grows(tmp_path):
     out, back = tmp_path / "questions.jsonl", tmp_path / "answers.jsonl"
     stop = threading.Event()
 
-    def somebody():
+    def second_program():
         done = 0
         while not stop.is_set():
             lines = out.read_text().splitlines() if out.exists() else []
@@ -537,16 +539,16 @@ def test_a_file_of_answers_grows(tmp_path):
             done = len(lines)
             time.sleep(0.005)
 
-    thread = threading.Thread(target=somebody)
+    thread = threading.Thread(target=second_program)
     thread.start()
     try:
         call = {"budget": 100, "random_state": 0, "progress": False, "max_in_flight": 50}
-        found = nearer.embed(Inbox(out, back, every=0.01), WORDS, **call)
+        embedding = nearer.embed(Inbox(out, back, every=0.01), WORDS, **call)
     finally:
         stop.set()
         thread.join()
-    again = nearer.embed(Inbox(out, back, every=0.01), WORDS, **call)  # nobody writes any more
-    np.testing.assert_array_equal(found.positions, again.positions)
+    again = nearer.embed(Inbox(out, back, every=0.01), WORDS, **call)  # no program writes any more
+    np.testing.assert_array_equal(embedding.positions, again.positions)
     assert len(out.read_text().splitlines()) == 100
     for line in (b"no json", b'{"id": 1}', b'{"id": [1], "answer": true}', b"\xff", b"7"):
         back.write_bytes(line + b"\n")
@@ -565,7 +567,7 @@ def test_a_file_of_answers_grows(tmp_path):
 
 
 @pytest.mark.parametrize(("price", "said"), [((1.0, 2.0), ", at a cost of 0.0"), ((0.0, 0.0), "")])
-def test_calls_and_money_are_forecast_before_they_are_spent(price, said, monkeypatch, capsys):
+def test_calls_and_money_are_estimated_before_they_are_spent(price, said, monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal
     with StubServer(AT) as server:
         judge = ChatJudge("m", endpoint=server.url, key=None, price=price, together=5)
@@ -574,7 +576,7 @@ def test_calls_and_money_are_forecast_before_they_are_spent(price, said, monkeyp
     assert "expected: about 200 comparisons in 20 rounds, 40 calls" + said in first
     assert "asking" in rest
     if said:
-        forecast = float(first.rpartition(" ")[2])
-        assert abs(forecast / judge.report().cost - 1) < 0.2
+        estimate = float(first.rpartition(" ")[2])
+        assert abs(estimate / judge.report().cost - 1) < 0.2
     else:
         assert "cost" not in first

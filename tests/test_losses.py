@@ -58,8 +58,8 @@ def test_value_and_gradient_follow_the_formula(name, shape, seed, d):
     X, triplets, weights = problem(seed, d=d)
     loss = Loss(name, shape)
     value, gradient = loss.value_and_gradient(X, triplets, weights)
-    twin = slow_mean(name, shape, X, triplets, weights)
-    assert value == pytest.approx(twin, rel=1e-10)
+    slow = slow_mean(name, shape, X, triplets, weights)
+    assert value == pytest.approx(slow, rel=1e-10)
     step = 1e-6
     for i, k in [(0, 0), (3, d - 1), (7, 0)]:
         ahead, behind = X.copy(), X.copy()
@@ -83,13 +83,13 @@ def test_many_chunks_give_the_sum_of_one_pass(name, monkeypatch):
 @pytest.mark.parametrize("name", sorted(LOSSES))
 def test_the_number_of_threads_changes_no_bit(name, monkeypatch):
     X, triplets, weights = problem(3, n=50, d=2, m=70_000)
-    found = []
+    results = []
     for cores in (1, 2, 3):
         monkeypatch.setattr(compiling, "_CORES", cores)
-        found.append(Loss(name).value_and_gradient(X, triplets, weights))
-    for value, gradient in found[1:]:
-        assert value == found[0][0]
-        np.testing.assert_array_equal(gradient, found[0][1])
+        results.append(Loss(name).value_and_gradient(X, triplets, weights))
+    for value, gradient in results[1:]:
+        assert value == results[0][0]
+        np.testing.assert_array_equal(gradient, results[0][1])
 
 
 @pytest.mark.parametrize("name", sorted(LOSSES))
@@ -102,7 +102,7 @@ def test_coincident_and_distant_objects_stay_finite(name):
 
 
 @pytest.mark.parametrize(("name", "shape"), [("soe", None), ("logistic", 0.0), ("logistic", 0.1)])
-def test_answers_obeyed_by_far_cost_what_the_formula_says(name, shape):
+def test_answers_satisfied_by_far_cost_what_the_formula_says(name, shape):
     X, triplets, weights = problem(2)
     X *= 200  # margins from far below zero to far beyond where a pass stops looking
     value, _ = Loss(name, shape).value_and_gradient(X, triplets, weights)

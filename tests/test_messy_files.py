@@ -222,8 +222,8 @@ def test_what_letters_are_taken_for_is_said(tmp_path, header, said):
     assert said in str(nearer.read_triplets(file).report)
     with pytest.warns(AnswersWarning, match=said):
         nearer.fit(file, n_components=1, random_state=0)
-    told = dict(zip(("item1", "item2", "odd"), header.split(","), strict=True))
-    odd = nearer.read_triplets(file, columns=told)
+    columns = dict(zip(("item1", "item2", "odd"), header.split(","), strict=True))
+    odd = nearer.read_triplets(file, columns=columns)
     assert odd.report.assumed == ""
     assert len(odd) == 2 * len(ROWS)
 
@@ -258,8 +258,8 @@ def test_names_that_look_the_same_are_pointed_out(tmp_path):
     """An é is one character, as most keyboards write it, or an e and an accent, as macOS does."""
     file = tmp_path / "t.csv"
     file.write_text(table().replace("ape,bee", "é,bee", 1).replace("ape", "e\u0301"), "utf-8")
-    [told] = nearer.read_triplets(file).report.assumptions()
-    assert "how letters are encoded: 'e\u0301' and 'é'; are there 3 objects or 4?" in told
+    [assumption] = nearer.read_triplets(file).report.assumptions()
+    assert "how letters are encoded: 'e\u0301' and 'é'; are there 3 objects or 4?" in assumption
 
 
 def test_whole_numbers_of_a_frame_stay_whole_numbers():
@@ -280,19 +280,19 @@ def test_whole_numbers_of_a_frame_stay_whole_numbers():
     assert len(nearer.read_trials(other, columns=columns, objects="names")) == 3
 
 
-def test_nobody_is_no_person(tmp_path):
+def test_a_missing_name_is_no_person(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(8, 2))
     rows = np.array([rng.choice(8, 3, replace=False) for _ in range(200)])
     near = nearer.asking.PsychometricOracle(X, scale=0.3, random_state=0)(rows)
     rows = np.where(near[:, None], rows, rows[:, [0, 2, 1]])
     who = np.array(["Ann", "Bea", None, "Ann"], dtype=object)[np.arange(200) % 4]
-    found = nearer.fit(rows, people=who, n_components=2, method="noisy", random_state=0)
-    assert found.people["id"].tolist() == ["Ann", "Bea"]
-    assert found.people["n_trials"].tolist() == [100, 50]
-    assert np.isfinite(found.people["sensitivity"]).all()
-    nobody = nearer.fit(rows, people=[None] * 200, n_components=2, random_state=0)
-    assert nobody.people is None
+    embedding = nearer.fit(rows, people=who, n_components=2, method="noisy", random_state=0)
+    assert embedding.people["id"].tolist() == ["Ann", "Bea"]
+    assert embedding.people["n_trials"].tolist() == [100, 50]
+    assert np.isfinite(embedding.people["sensitivity"]).all()
+    unnamed = nearer.fit(rows, people=[None] * 200, n_components=2, random_state=0)
+    assert unnamed.people is None
 
 
 def test_embed_uses_names_and_says_what_it_does_not_use(tmp_path):

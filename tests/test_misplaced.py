@@ -14,7 +14,7 @@ def answers(X, m, seed=0):
     return answered(q, nearer.PointOracle(X)(q)).astype(np.int32)
 
 
-def test_positions_that_obey_everything_have_loss_zero():
+def test_positions_that_satisfy_everything_have_loss_zero():
     X = np.random.default_rng(3).normal(size=(60, 2))
     T = answers(X, 6000)
     fit = fit_from_more_dimensions(T, 60, 2, rng=np.random.default_rng(0))
@@ -29,13 +29,13 @@ def test_more_answers_make_positions_surer():
         q = balanced_questions(25, m, np.random.default_rng(1))
         noisy = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=0)
         T = answered(q, noisy(q))
-        found = fit_positions(T, 25, 2, loss="logistic", rng=np.random.default_rng(0)).positions
+        result = fit_positions(T, 25, 2, loss="logistic", rng=np.random.default_rng(0)).positions
 
         def refit(weights, start, T=T):
             return fit_positions(T, 25, start=start, weights=weights, loss="logistic").positions
 
         how = {"weights": np.ones(len(T)), "n_draws": 10, "rng": np.random.default_rng(0)}
-        C = bootstrap_covariances(found, T, refit, **how)
+        C = bootstrap_covariances(result, T, refit, **how)
         assert (np.linalg.eigvalsh(C) > -1e-12).all()
-        spreads.append(np.trace(C.mean(axis=0)) / found.var())
+        spreads.append(np.trace(C.mean(axis=0)) / result.var())
     assert spreads[1] < spreads[0]

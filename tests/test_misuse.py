@@ -1,4 +1,4 @@
-"""What is given by mistake is refused where it is given, in one message with value and rule."""
+"""Wrong arguments are refused where they enter, in one message with value and rule."""
 
 from pathlib import Path
 

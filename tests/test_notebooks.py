@@ -12,7 +12,7 @@ import nearer
 
 
 @pytest.fixture(scope="module")
-def found():
+def embedding():
     return fitted(people=["ann", "<bob>", "cy"])[1]
 
 
@@ -38,8 +38,8 @@ def test_trials_are_a_table():
     assert named.values.tolist() == [["a", ["b", "c"], []]]
 
 
-def test_comparisons_and_placed_objects_are_tables(found):
-    both = nearer.compare(found, found, n_permutations=9, n_draws=50, random_state=0)
+def test_comparisons_and_placed_objects_are_tables(result):
+    both = nearer.compare(result, result, n_permutations=9, n_draws=50, random_state=0)
     line, page = shown(both)
     assert "20 objects, correlation=1" in line
     assert "displacement" in page
@@ -67,6 +67,6 @@ def test_a_cell_shows_progress(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.display", module)
     monkeypatch.setattr(builtins, "get_ipython", ZMQInteractiveShell, raising=False)
     X = np.random.default_rng(0).normal(size=(12, 2))
-    found = nearer.embed(nearer.PointOracle(X), 12, random_state=0)
-    assert f"{found.n_comparisons} comparisons in {found.n_rounds} rounds" in Line.texts[-2]
+    embedding = nearer.embed(nearer.PointOracle(X), 12, random_state=0)
+    assert f"{embedding.n_comparisons} comparisons in {embedding.n_rounds} rounds" in Line.texts[-2]
     assert Line.texts[-1] == ""

@@ -18,7 +18,7 @@ def X():
     return nearer.datasets.make_gaussian(80, 2, random_state=1)
 
 
-def test_same_as_the_asking(X):
+def test_same_as_the_strategy(X):
     model = nearer.OrdinalBasis(random_state=5).fit(X)
     basis = nearer.run(nearer.choose_basis(80, random_state=5), nearer.PointOracle(X))
     np.testing.assert_array_equal(model.embedding_, basis.coordinates())

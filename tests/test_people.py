@@ -14,7 +14,7 @@ from nearer.questions import answered, random_questions, share_interval
 
 
 def answers_of(maps, who, questions, rng):
-    """Answers of people who each have an own map, with logistic doubt."""
+    """Answers of people who each have an own map, with logistic errors."""
     head, a, b = questions.T
     to_a = np.linalg.norm(maps[who, head] - maps[who, a], axis=1)
     to_b = np.linalg.norm(maps[who, head] - maps[who, b], axis=1)
@@ -32,18 +32,20 @@ def crowd(seed, m, P=10, n=24, spread=4.0, stretch=0.0, jitter=0.0):
     return X, rows, who, answers_of(maps, more, random_questions(n, 4000, rng), rng), more
 
 
-def test_one_who_contradicts_is_found_and_not_believed():
+def test_a_person_who_contradicts_is_flagged_and_has_no_weight():
     X = np.random.default_rng(3).normal(size=(40, 2))
     people = [Person()] * 8 + [Person(reliability=-1), Person(lapse=1.0)]
     crowd = CrowdOracle(X, people, scale=0.3, random_state=77)
     questions = random_questions(40, 4000, np.random.default_rng(0))
     rows = answered(questions, crowd(questions))
     known = {"n_components": 2, "n_objects": 40, "random_state": 0}
-    found = nearer.fit(rows, people=crowd.answered_by, **known)
-    flags = dict(zip(found.people["id"].tolist(), found.people["flag"].tolist(), strict=True))
+    embedding = nearer.fit(rows, people=crowd.answered_by, **known)
+    flags = dict(
+        zip(embedding.people["id"].tolist(), embedding.people["flag"].tolist(), strict=True)
+    )
     assert flags == dict.fromkeys(range(8), "") | {8: "contrary", 9: "guessing"}
     tau = nearer.metrics.mean_kendall_tau
-    assert tau(X, found.positions) > tau(X, nearer.fit(rows, **known).positions)
+    assert tau(X, embedding.positions) > tau(X, nearer.fit(rows, **known).positions)
 
 
 def test_those_who_guess_are_known_where_they_are_many():
@@ -56,8 +58,8 @@ def test_those_who_guess_are_known_where_they_are_many():
     margin = np.linalg.norm(head - b, axis=1) - np.linalg.norm(head - a, axis=1)
     near = rng.random(len(who)) < expit(reliability[who] * margin / 0.3)
     rows = answered(questions, near)
-    found = nearer.fit(rows, people=who, n_components=3, n_objects=40, random_state=0)
-    sensitivity = found.people["sensitivity"]
+    embedding = nearer.fit(rows, people=who, n_components=3, n_objects=40, random_state=0)
+    sensitivity = embedding.people["sensitivity"]
     sensitivity = sensitivity / sensitivity[:8].median()
     assert sensitivity[:8].min() > 0.6
     assert np.abs(sensitivity[8:14]).max() < 0.4
@@ -67,60 +69,60 @@ def test_those_who_guess_are_known_where_they_are_many():
 def test_people_who_weigh_axes_differently_are_predicted_better_by_weights():
     _X, rows, who, further, whose = crowd(0, 3000, stretch=0.5)
     one = nearer.fit(rows, n_components=2, n_objects=24, random_state=0)
-    found = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
-    assert found.weights.shape == (10, 2)
-    np.testing.assert_allclose(np.log(found.weights).mean(axis=0), 0, atol=1e-9)
+    embedding = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
+    assert embedding.weights.shape == (10, 2)
+    np.testing.assert_allclose(np.log(embedding.weights).mean(axis=0), 0, atol=1e-9)
     right, logs = [], []
-    for person in found.people["id"]:
+    for person in embedding.people["id"]:
         asked = further[whose == person]
-        right.append(found.predict(asked, person=person).mean())
-        logs.append(np.log(found.predict_proba(asked, person=person)[:, 1]).mean())
+        right.append(embedding.predict(asked, person=person).mean())
+        logs.append(np.log(embedding.predict_proba(asked, person=person)[:, 1]).mean())
     assert np.mean(right) > one.predict(further).mean() + 0.005
     assert np.mean(logs) > np.log(one.predict_proba(further)[:, 1]).mean() + 0.01
-    gain, error = max(found.details["people_differ"].values())
+    gain, error = max(embedding.details["people_differ"].values())
     assert gain > error > 0
 
 
 def test_people_who_do_not_differ_share_one_map():
     _X, rows, who, *_ = crowd(1, 1500)
-    found = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
-    assert found.weights is None
-    person = found.people["id"][0]
-    np.testing.assert_array_equal(found.positions_for(person), found.positions)
+    embedding = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
+    assert embedding.weights is None
+    person = embedding.people["id"][0]
+    np.testing.assert_array_equal(embedding.positions_for(person), embedding.positions)
     with pytest.raises(nearer.errors.InvalidInput, match="nobody"):
-        found.predict([[0, 1, 2]], person="nobody")
+        embedding.predict([[0, 1, 2]], person="nobody")
 
 
 def test_draws_are_wider_where_answers_depend_on_people():
     X, rows, who, *_ = crowd(2, 3000, jitter=0.5)
     known = {"n_components": 2, "n_objects": 24, "random_state": 0}
     one = nearer.fit(rows, **known)
-    found = nearer.fit(rows, people=who, **known)
+    embedding = nearer.fit(rows, people=who, **known)
     few = nearer.fit(rows, people=who % 4, **known)
 
     def width(map_):
         return np.sqrt(map_.draws(60, 0).var(axis=0).mean()) / map_.positions.std()
 
-    assert width(found) > 1.3 * width(one)
+    assert width(embedding) > 1.3 * width(one)
     assert width(few) == pytest.approx(width(one), rel=0.15)
     assert few.held_out.new_people is None
     names = np.where(who % 5 == 4, "", who % 5)
     assert nearer.fit(rows[:400], people=names[:400], **known).held_out.new_people is None
-    assert found.held_out.new_people.low < found.held_out.low
-    assert found.details["expected_tau"] < one.details["expected_tau"]
-    again = nearer.metrics.mean_kendall_tau(X, found.positions)
-    assert abs(found.details["expected_tau"] - again) < 0.08
+    assert embedding.held_out.new_people.low < embedding.held_out.low
+    assert embedding.details["expected_tau"] < one.details["expected_tau"]
+    again = nearer.metrics.mean_kendall_tau(X, embedding.positions)
+    assert abs(embedding.details["expected_tau"] - again) < 0.08
 
 
 def test_what_is_expected_of_few_answers_comes_true():
     more_sure, higher = [], []
     for seed in range(6):
         X, rows, who, further, _ = crowd(seed, 400)
-        found = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=seed)
-        p = found.predict_proba(further)[:, 1]
+        embedding = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=seed)
+        p = embedding.predict_proba(further)[:, 1]
         more_sure.append((np.maximum(p, 1 - p) - (p > 0.5)).mean())
-        tau = nearer.metrics.mean_kendall_tau(X, found.positions)
-        higher.append(found.details["expected_tau"] - tau)
+        tau = nearer.metrics.mean_kendall_tau(X, embedding.positions)
+        higher.append(embedding.details["expected_tau"] - tau)
     assert abs(np.mean(more_sure)) < 0.01
     assert abs(np.mean(higher)) < 0.03
 
@@ -138,16 +140,16 @@ def test_exact_answers_of_several_people_are_predicted_for_others():
 
 def test_a_map_of_people_is_saved(tmp_path):
     _X, rows, who, *_ = crowd(3, 800, stretch=0.5)
-    found = nearer.fit(
+    embedding = nearer.fit(
         rows, people=who, differ="weights", n_components=2, n_objects=24, random_state=0
     )
-    found.save(tmp_path / "map.nearer.npz")
+    embedding.save(tmp_path / "map.nearer.npz")
     again = nearer.load(tmp_path / "map.nearer.npz")
-    np.testing.assert_array_equal(again.weights, found.weights)
-    np.testing.assert_array_equal(again.draws(3, 0), found.draws(3, 0))
-    assert again.held_out == found.held_out
-    for person in found.people["id"][:2]:
-        p = [e.predict_proba(rows[:9], person=person) for e in (found, again)]
+    np.testing.assert_array_equal(again.weights, embedding.weights)
+    np.testing.assert_array_equal(again.draws(3, 0), embedding.draws(3, 0))
+    assert again.held_out == embedding.held_out
+    for person in embedding.people["id"][:2]:
+        p = [e.predict_proba(rows[:9], person=person) for e in (embedding, again)]
         np.testing.assert_array_equal(*p)
 
 
@@ -160,10 +162,10 @@ def test_people_who_choose_one_side_are_flagged():
     first = rng.random(1600) < expit(gap + np.where(who == 3, 4.0, 0.0))
     chosen = np.where(first[:, None], [1, 0], [0, 1])
     trials = nearer.Trials.near(q[:, 0], q[:, 1:], chosen.astype(bool), people=who)
-    found = nearer.fit(trials, n_components=2, random_state=0)
-    assert found.people["id"][found.people["flag"] == "one side"].tolist() == [3]
-    assert found.people["bias"][3] > 2
-    assert np.abs(np.delete(found.people["bias"], 3)).max() < 1
+    embedding = nearer.fit(trials, n_components=2, random_state=0)
+    assert embedding.people["id"][embedding.people["flag"] == "one side"].tolist() == [3]
+    assert embedding.people["bias"][3] > 2
+    assert np.abs(np.delete(embedding.people["bias"], 3)).max() < 1
 
 
 def test_choices_of_any_task_have_people():
@@ -178,10 +180,10 @@ def test_choices_of_any_task_have_people():
     wild = rng.random(900) < 0.1
     odd[wild] = shown[wild, 0]
     trials = nearer.Trials.odd_one_out(shown, odd, people=np.arange(900) % 6)
-    found = nearer.fit(trials, n_components=2, differ="weights", random_state=0)
-    assert found.weights.shape == (6, 2)
-    assert found.held_out.new_people.low < found.held_out.new_people.high
-    assert np.isfinite(found.people["sensitivity"]).all()
+    embedding = nearer.fit(trials, n_components=2, differ="weights", random_state=0)
+    assert embedding.weights.shape == (6, 2)
+    assert embedding.held_out.new_people.low < embedding.held_out.new_people.high
+    assert np.isfinite(embedding.people["sensitivity"]).all()
 
 
 def two_groups(seed, moved):
@@ -198,13 +200,13 @@ def two_groups(seed, moved):
 
 
 @pytest.mark.parametrize("n", [19, pytest.param(99, marks=pytest.mark.slow)])
-def test_groups_that_differ_are_told_from_groups_that_do_not(n):
-    found = []
+def test_groups_that_differ_are_distinguished_from_groups_that_do_not(n):
+    comparisons = []
     for moved in (0, 2):
         rows, who, group = two_groups(6, moved)
         known = {"groups": group, "n_permutations": n, "random_state": 0}
-        found.append(nearer.compare(rows, people=who, **known))
-    same, other = found
+        comparisons.append(nearer.compare(rows, people=who, **known))
+    same, other = comparisons
     assert same.p_differ > 0.05
     assert (same.moved > 0.05).all()
     assert other.p_differ == 1 / (1 + n)
@@ -221,11 +223,11 @@ def test_objects_that_moved_are_named_for_all_objects_together():
     rows, who, group = two_groups(6, 2)
     known = {"n_components": 2, "n_objects": 16, "random_state": 0}
     maps = [nearer.fit(rows[side], people=who[side], **known) for side in (~group, group)]
-    found = nearer.compare(*maps, n_permutations=9, n_draws=50, random_state=0)
+    comparison = nearer.compare(*maps, n_permutations=9, n_draws=50, random_state=0)
     alone = (replace(map_, people=None) for map_ in maps)
     each = nearer.compare(*alone, n_permutations=9, n_draws=50, random_state=0)
-    assert (found.moved >= np.minimum(16 * each.moved, 1)).all()
-    assert (found.low[found.moved > 0.05] == 0).all()
+    assert (comparison.moved >= np.minimum(16 * each.moved, 1)).all()
+    assert (comparison.low[comparison.moved > 0.05] == 0).all()
 
 
 def test_probabilities_for_further_people_are_no_surer_than_right():
@@ -234,16 +236,16 @@ def test_probabilities_for_further_people_are_no_surer_than_right():
     maps = X + 2 * rng.normal(size=(105, 24, 2))
     who, further = np.arange(2000) % 5, 5 + np.arange(8000) % 100
     rows = answers_of(maps, who, random_questions(24, 2000, rng), rng)
-    found = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
-    p = found.predict_proba(answers_of(maps, further, random_questions(24, 8000, rng), rng))
+    embedding = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
+    p = embedding.predict_proba(answers_of(maps, further, random_questions(24, 8000, rng), rng))
     assert abs(p.max(axis=1).mean() - (p[:, 1] > 0.5).mean()) < 0.02  # .04 by fits that saw them
 
 
 def test_few_answers_leave_a_person_less_sure():
     _X, rows, who, *_ = crowd(2, 1200)
-    found = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
-    sure = replace(found, people=found.people.assign(error=0.0))
-    away = [abs(map_.predict_proba(rows, person=0)[:, 0] - 0.5) for map_ in (found, sure)]
+    embedding = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
+    sure = replace(embedding, people=embedding.people.assign(error=0.0))
+    away = [abs(map_.predict_proba(rows, person=0)[:, 0] - 0.5) for map_ in (embedding, sure)]
     assert (away[0] < away[1]).all()
 
 
@@ -276,8 +278,8 @@ def test_intervals_for_further_people_hold_with_unequal_numbers_of_answers():
 
 def test_the_weights_of_people_are_drawn():
     _X, rows, who, *_ = crowd(3, 800, stretch=0.5)
-    found = nearer.fit(rows, people=who, differ="weights", n_components=2, random_state=0)
-    assert found.plot(people=True).get_xlabel() == "weight of axis 1"
+    embedding = nearer.fit(rows, people=who, differ="weights", n_components=2, random_state=0)
+    assert embedding.plot(people=True).get_xlabel() == "weight of axis 1"
     with pytest.raises(nearer.errors.InvalidInput, match="none"):
         nearer.fit(rows, n_components=2, random_state=0).plot(people=True)
 
@@ -286,10 +288,10 @@ def test_answers_of_unknown_people_leave_weights_with_whom_they_belong():
     _X, rows, who, *_ = crowd(3, 1200, stretch=0.5)
     people = np.array([f"p{i}" for i in who], dtype=object)
     people[::40] = ""
-    found = nearer.fit(rows, people=people, differ="weights", n_components=2, random_state=0)
-    assert len(found.weights) == len(found.people) == 10
-    own = found.positions * found.weights[found.people["id"] == "p3"] ** 0.5
-    assert np.allclose(found.positions_for("p3"), own)
+    embedding = nearer.fit(rows, people=people, differ="weights", n_components=2, random_state=0)
+    assert len(embedding.weights) == len(embedding.people) == 10
+    own = embedding.positions * embedding.weights[embedding.people["id"] == "p3"] ** 0.5
+    assert np.allclose(embedding.positions_for("p3"), own)
 
 
 def test_a_study_is_planned_from_a_pilot():
@@ -332,9 +334,9 @@ def test_choices_are_right_as_a_whole_and_chance_is_that_of_the_task():
     shown = np.array([rng.choice(12, 3, replace=False) for _ in range(600)])
     guesses = nearer.Trials.odd_one_out(shown, shown[np.arange(600), rng.integers(3, size=600)])
     with pytest.warns(nearer.errors.AnswersWarning, match="guessing"):
-        found = nearer.fit(guesses, n_components=2, random_state=0)
-    assert found.held_out.chance == pytest.approx(1 / 3)
-    assert found.held_out.low < 1 / 3 < found.held_out.high + 0.03
+        embedding = nearer.fit(guesses, n_components=2, random_state=0)
+    assert embedding.held_out.chance == pytest.approx(1 / 3)
+    assert embedding.held_out.low < 1 / 3 < embedding.held_out.high + 0.03
     X = 3 * rng.normal(size=(12, 2))
     sides = [np.linalg.norm(X[shown[:, i - 2]] - X[shown[:, i - 1]], axis=1) for i in range(3)]
     odd = shown[np.arange(600), np.argmin(np.array(sides) - rng.gumbel(size=(3, 600)), axis=0)]
@@ -358,11 +360,11 @@ def test_the_dimension_that_predicts_best_may_be_larger_than_the_supported_one()
 
 def test_reports_show_weights_and_check_residuals(tmp_path):
     _X, rows, who, *_ = crowd(3, 1200, stretch=0.5)
-    found = nearer.fit(rows, people=who, differ="weights", n_components=2, random_state=0)
-    found.report(tmp_path / "report.html")
+    embedding = nearer.fit(rows, people=who, differ="weights", n_components=2, random_state=0)
+    embedding.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "How much the first two axes count" in page
-    checks = found.details["checks"]
+    checks = embedding.details["checks"]
     assert checks.keys() == {"other distances", "person", "object", "order"}
     assert min(checks.values()) > 0.001
     late = rows.copy()
@@ -384,8 +386,8 @@ def test_files_that_no_euclidean_map_fits_are_flagged(kind, tmp_path):
     head, a, b = (questions := random_questions(24, 4000, rng)).T
     margin = D[head, b] - D[head, a]
     near = rng.random(4000) < expit(4 * margin / D.std())
-    found = nearer.fit(answered(questions, near), n_objects=24, random_state=0)
-    p = found.details["checks"]["other distances"]
+    embedding = nearer.fit(answered(questions, near), n_objects=24, random_state=0)
+    p = embedding.details["checks"]["other distances"]
     assert p > 0.5 if kind == "Euclidean" else p < 0.01
-    found.report(tmp_path / "report.md")
+    embedding.report(tmp_path / "report.md")
     assert f"| other distances | {p:.3f} |" in (tmp_path / "report.md").read_text("utf-8")

@@ -24,7 +24,7 @@ def test_the_psychometric_curve_is_followed():
     assert answers.mean() == pytest.approx(0.1 + 0.8 * expit(1), abs=0.01)
 
 
-def test_fixed_doubt_gives_one_answer_a_question():
+def test_fixed_errors_give_one_answer_a_question():
     X = np.random.default_rng(0).normal(size=(20, 2))
     questions = random_questions(20, 500, np.random.default_rng(1))
     oracle = PsychometricOracle(X, scale=1.0, random_state=0)
@@ -81,9 +81,9 @@ def test_rankings_are_exact_despite_wrong_answers(noise):
         oracle = nearer.NoisyOracle(exact, noise, noise="fresh", random_state=head)
         count = []
         strategy = nearer.rank_objects(head, n, noise=noise, random_state=head)
-        found = nearer.run(strategy, oracle, progress=lambda c, r, count=count: count.append(c))
+        result = nearer.run(strategy, oracle, progress=lambda c, r, count=count: count.append(c))
         truth = nearer.run(nearer.rank_objects(head, n, random_state=0), exact)
-        right += bool((found == truth).all())
+        right += bool((result == truth).all())
         cost.append(count[-1])
     assert right >= 0.9 * heads
     factor = {0.05: 1.66, 0.2: 4.43}[noise]  # Gu and Xu (2023)
@@ -107,11 +107,11 @@ def test_repeating_keeps_to_a_budget():
 def test_plan_prints_what_a_study_needs():
     options = ["plan", "--objects", "15", "--dim", "1", "--noise", "0.15", "--answers", "300"]
     options += ["--repeats", "1", "--seed", "0"]
-    found = json.loads(CliRunner().invoke(main, [*options, "--json"]).output)
-    assert len(found["n_answers"]) == len(found["accuracy"]) == len(found["tau"])
-    assert found["n_answers"][-1] == 300
-    assert found["ceiling"] == pytest.approx(0.85, abs=0.02)
-    assert found["accuracy"][-1] > 0.8
+    output = json.loads(CliRunner().invoke(main, [*options, "--json"]).output)
+    assert len(output["n_answers"]) == len(output["accuracy"]) == len(output["tau"])
+    assert output["n_answers"][-1] == 300
+    assert output["ceiling"] == pytest.approx(0.85, abs=0.02)
+    assert output["accuracy"][-1] > 0.8
     options[options.index("300")] = "60"
     table = CliRunner().invoke(main, options)
     assert table.exit_code == 0

@@ -87,7 +87,7 @@ def test_the_paper_protocol_restarts_and_doubles_the_dimension():
         assert embedding.dimension == 2 * basis.dimension
 
 
-def test_given_dimensions_are_used():
+def test_fixed_dimensions_are_used():
     for method in ("basis+soe", "rand+soe", "extra+soe", "crowd-kernel"):
         assert embed(method, n_components=3).dimension == 3
 
@@ -101,13 +101,13 @@ def test_the_smallest_dimension_that_fits():
         triplets = nearer.questions.answered(q, answers)
         fit, evidence = fit_smallest(triplets, 100, rng=rng)
         assert fit.positions.shape[1] == d
-        accuracy = {tried: found["held_out_accuracy"] for tried, found in evidence.items()}
+        accuracy = {tried: result["held_out_accuracy"] for tried, result in evidence.items()}
         assert set(evidence) >= {d, d + 1}
         assert accuracy[d] > 0.9
         assert d == 1 or accuracy[d - 1] < accuracy[d] - 0.02
 
 
-def test_a_dimension_too_many_is_left_where_all_answers_are_obeyed_without():
+def test_a_dimension_too_many_is_left_where_all_answers_are_satisfied_without():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 2))
     basis = nearer.run(nearer.choose_basis(80, random_state=0), nearer.PointOracle(X))
@@ -121,11 +121,11 @@ def test_a_dimension_too_many_is_left_where_all_answers_are_obeyed_without():
 @pytest.mark.slow
 def test_the_globe_is_fitted_in_three_dimensions():
     cities = nearer.datasets.load_cities().points[:200]
-    found = [embed("basis+soe", cities, seed) for seed in range(3)]
+    result = [embed("basis+soe", cities, seed) for seed in range(3)]
     # few heads leave a fourth dimension possible: one run of about seven takes it, and one of about
     # thirty ends in a bad optimum; which of them depends on how SciPy and NumPy round
-    assert np.median([embedding.dimension for embedding in found]) == 3
-    assert np.median([embedding.details["loss"] for embedding in found]) < 1e-3
+    assert np.median([embedding.dimension for embedding in result]) == 3
+    assert np.median([embedding.details["loss"] for embedding in result]) < 1e-3
 
 
 @pytest.mark.parametrize("X", [np.zeros((12, 2)), np.arange(12.0)[:, None], np.eye(3)])

@@ -133,16 +133,16 @@ def test_no_question_is_put_twice_and_each_holds_one_new_object():
 
 def test_any_number_of_threads_gives_the_same(monkeypatch):
     X = np.random.default_rng(0).normal(size=(700, 2))
-    found = []
+    results = []
     for cores in (1, 3):
         monkeypatch.setattr(compiling, "_CORES", cores)
         compiling._threads.cache_clear()
         people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=0)
         rng = np.random.default_rng(0)
         placing = place_among(posterior(), np.arange(80, 700), budget=12_000, rng=rng)
-        found.append(nearer.run(placing, people).positions)
+        results.append(nearer.run(placing, people).positions)
     compiling._threads.cache_clear()
-    np.testing.assert_array_equal(*found)
+    np.testing.assert_array_equal(*results)
 
 
 def test_a_budget_that_does_not_reach_all_says_which_it_did_not_reach():
@@ -166,8 +166,10 @@ def test_a_margin_knows_its_slopes_and_how_unsure_anchors_make_it(monkeypatch, h
 
     def margin(points):
         anchors, gradient = np.column_stack([points, variances]), np.empty(2)
-        found = kernel._margin.py_func(points[0], anchors, (sharpness, tail), asked, 0, gradient)
-        return *found, gradient
+        margin_and_slopes = kernel._margin.py_func(
+            points[0], anchors, (sharpness, tail), asked, 0, gradient
+        )
+        return *margin_and_slopes, gradient
 
     slopes = np.empty((3, 2))
     for point, axis in np.ndindex(3, 2):
@@ -225,9 +227,9 @@ def test_something_else_than_an_embedding_is_named():
         nearer.algorithms.place_objects(np.zeros((5, 2)), [5])
 
 
-def test_triplets_that_are_not_wanted_are_not_kept(embedded):
+def test_triplets_that_are_not_wanted_are_not_stored(embedded):
     X, old = embedded
-    kept, dropped = (
+    recorded, dropped = (
         nearer.run(
             nearer.algorithms.place_objects(
                 old, np.arange(150, 170), keep_triplets=keep, random_state=0
@@ -236,8 +238,8 @@ def test_triplets_that_are_not_wanted_are_not_kept(embedded):
         )
         for keep in (True, False)
     )
-    np.testing.assert_array_equal(kept.positions, dropped.positions)
-    assert kept.n_comparisons == dropped.n_comparisons == len(kept.triplets) > 0
+    np.testing.assert_array_equal(recorded.positions, dropped.positions)
+    assert recorded.n_comparisons == dropped.n_comparisons == len(recorded.triplets) > 0
     assert len(dropped.triplets) == 0
 
 
@@ -257,37 +259,37 @@ def test_noisy_answers_and_no_answers_are_borne():
     assert silent.n_comparisons == 30
 
 
-def test_many_doubtful_answers_are_embedded_by_a_core_and_the_others(monkeypatch):
+def test_many_noisy_answers_are_embedded_by_a_core_and_the_others(monkeypatch):
     monkeypatch.setattr(import_module("nearer.algorithms.adaptive"), "TOGETHER", 80)
     X = np.random.default_rng(0).normal(size=(90, 2))
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=1)
-    found = nearer.embed(people, 90, random_state=0, progress=False)
-    assert [phase.name for phase in found.history] == ["adaptive", "place"]
-    assert found.dimension_low <= 2 <= found.dimension_high
-    assert found.n_comparisons == len(found.triplets) <= 90 * most_questions(90, 2, 0.12)
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.97
-    assert found.details["expected_tau"] > 0.97
-    assert 0.08 < found.error_rate < 0.2  # those that were chosen are harder
-    assert found.covariances.shape == (90, found.dimension, found.dimension)
-    assert len(found.details["never_asked"]) == 0
+    embedding = nearer.embed(people, 90, random_state=0, progress=False)
+    assert [phase.name for phase in embedding.history] == ["adaptive", "place"]
+    assert embedding.dimension_low <= 2 <= embedding.dimension_high
+    assert embedding.n_comparisons == len(embedding.triplets) <= 90 * most_questions(90, 2, 0.12)
+    assert nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.97
+    assert embedding.details["expected_tau"] > 0.97
+    assert 0.08 < embedding.error_rate < 0.2  # those that were chosen are harder
+    assert embedding.covariances.shape == (90, embedding.dimension, embedding.dimension)
+    assert len(embedding.details["never_asked"]) == 0
 
 
 @pytest.mark.filterwarnings("ignore:.* no better than by guessing")
-def test_a_small_budget_is_kept_by_core_and_others(monkeypatch):
+def test_core_and_others_stay_within_a_small_budget(monkeypatch):
     monkeypatch.setattr(import_module("nearer.algorithms.adaptive"), "TOGETHER", 600)
     X = np.random.default_rng(0).normal(size=(700, 2))
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=1)
     how = {"noise": 0.1, "random_state": 0, "progress": False}
-    found = nearer.embed(people, 700, budget=4001, **how)  # a warning would be an error
+    embedding = nearer.embed(people, 700, budget=4001, **how)  # a warning would be an error
     # objects that are as certain as a core of guesses cost no more
-    assert 700 < found.n_comparisons == len(found.triplets) <= 4001
-    assert np.isfinite(found.positions).all()
+    assert 700 < embedding.n_comparisons == len(embedding.triplets) <= 4001
+    assert np.isfinite(embedding.positions).all()
     with pytest.warns(nearer.errors.AnswersWarning, match="were in no question"):
-        found = nearer.embed(people, 700, budget=301, **how)
-    assert found.n_comparisons == len(found.triplets) == 301
-    lost = np.flatnonzero(np.isnan(found.positions).any(axis=1))
-    assert lost.tolist() == found.details["never_asked"].tolist()
-    assert np.array_equal(np.setdiff1d(np.arange(700), lost), np.unique(found.triplets))
+        embedding = nearer.embed(people, 700, budget=301, **how)
+    assert embedding.n_comparisons == len(embedding.triplets) == 301
+    lost = np.flatnonzero(np.isnan(embedding.positions).any(axis=1))
+    assert lost.tolist() == embedding.details["never_asked"].tolist()
+    assert np.array_equal(np.setdiff1d(np.arange(700), lost), np.unique(embedding.triplets))
 
 
 @pytest.mark.filterwarnings("ignore:.* no better than by guessing")
@@ -295,31 +297,33 @@ def test_objects_that_the_budget_does_not_reach_have_no_position(tmp_path):
     X = np.random.default_rng(0).normal(size=(900, 2))
     people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=0)
     with pytest.warns(nearer.errors.AnswersWarning, match="objects of 900 were in no question"):
-        found = nearer.embed(people, 900, budget=1200, noise=0.1, random_state=0, progress=False)
-    lost = np.flatnonzero(np.isnan(found.positions).any(axis=1))
+        embedding = nearer.embed(
+            people, 900, budget=1200, noise=0.1, random_state=0, progress=False
+        )
+    lost = np.flatnonzero(np.isnan(embedding.positions).any(axis=1))
     assert 0 < len(lost) < 900
-    assert found.never_asked.tolist() == lost.tolist()
-    assert f"{len(lost)} never asked about" in repr(found)
+    assert embedding.never_asked.tolist() == lost.tolist()
+    assert f"{len(lost)} never asked about" in repr(embedding)
     with pytest.raises(InvalidInput, match="no question was about it"):
-        found.nearest(int(lost[0]))
-    kept = int(np.setdiff1d(np.arange(900), lost)[0])
-    assert not set(found.nearest(kept, 20)) & set(lost.tolist())
-    found.save(tmp_path / "map.nearer.npz")
+        embedding.nearest(int(lost[0]))
+    reached = int(np.setdiff1d(np.arange(900), lost)[0])
+    assert not set(embedding.nearest(reached, 20)) & set(lost.tolist())
+    embedding.save(tmp_path / "map.nearer.npz")
     assert nearer.load(tmp_path / "map.nearer.npz").never_asked.tolist() == lost.tolist()
-    assert len(found.to_frame()) == 900
-    assert "<figure" in found._repr_html_()
-    found.plot()
-    assert np.isfinite(found.details["expected_tau"])
+    assert len(embedding.to_frame()) == 900
+    assert "<figure" in embedding._repr_html_()
+    embedding.plot()
+    assert np.isfinite(embedding.details["expected_tau"])
 
 
 def test_placed_objects_have_neighbours_and_a_frame():
     X = np.random.default_rng(0).normal(size=(33, 2))
-    found = nearer.embed(nearer.PointOracle(X), 30, random_state=0, progress=False)
-    placed = found.place(nearer.PointOracle(X), [30, 31, 32])
+    embedding = nearer.embed(nearer.PointOracle(X), 30, random_state=0, progress=False)
+    placed = embedding.place(nearer.PointOracle(X), [30, 31, 32])
     true = np.argsort(np.linalg.norm(X[:30] - X[31], axis=1))[:8]
     near = placed.nearest(31, 3)
     assert set(near) <= set(true.tolist())
-    assert near == found.nearest(placed.positions[1], 3)
+    assert near == embedding.nearest(placed.positions[1], 3)
     frame = placed.to_frame()
     assert frame["name"].tolist() == [30, 31, 32]
     assert list(frame.columns) == ["name", "x1", "x2", "sd1", "sd2"]

@@ -56,9 +56,9 @@ def test_the_command():
     hours = ["--hours", "0.03", "--tasks", "1 of 2, odd-one-out", "--seed", "0"]
     done = CliRunner().invoke(main, [*base, *hours, "--json"])
     assert done.exit_code == 0, done.output
-    told = json.loads(done.stdout)
-    assert told["tasks"] == ["1 of 2", "odd-one-out"]
-    assert told["best"] in told["tasks"]
+    output = json.loads(done.stdout)
+    assert output["tasks"] == ["1 of 2", "odd-one-out"]
+    assert output["best"] in output["tasks"]
     shown = CliRunner().invoke(main, [*base, *hours])
     assert "best:" in shown.stdout
     assert CliRunner().invoke(main, [*base, "--tasks", "1 of 2"]).exit_code == 2
@@ -105,7 +105,7 @@ def test_options_that_make_no_sense_are_refused(options, message):
 @pytest.mark.parametrize(("n", "d"), [(60, 2), (100, 1)])
 def test_an_expected_cost_is_about_right(n, d):
     X = np.random.default_rng(0).normal(size=(n, d))
-    found = nearer.embed(nearer.PointOracle(X), n, random_state=0, progress=False)
-    asked = (found.n_comparisons, found.n_rounds)
+    embedding = nearer.embed(nearer.PointOracle(X), n, random_state=0, progress=False)
+    asked = (embedding.n_comparisons, embedding.n_rounds)
     assert expected_cost(n, d) == pytest.approx(asked, rel=0.5)
     assert expected_cost(n, d, budget=100)[0] == 100

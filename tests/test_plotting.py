@@ -60,8 +60,8 @@ def test_names_cover_neither_each_other_nor_a_dot(n, d):
 def test_few_names_are_all_written_and_many_are_counted():
     assert len(written(plot_positions(points(8, 2), labels=names(8)))) == 8
     ax = plot_positions(points(400, 2), labels=names(400))
-    told = [t.get_text() for t in ax.texts if "as far as there is room" in t.get_text()]
-    assert told == [f"{len(written(ax))} of 400 names, as far as there is room"]
+    notes = [t.get_text() for t in ax.texts if "as far as there is room" in t.get_text()]
+    assert notes == [f"{len(written(ax))} of 400 names, as far as there is room"]
 
 
 def test_a_name_is_written_as_it_is():
@@ -96,7 +96,7 @@ def test_more_than_two_dimensions_are_a_grid_of_pairs(d, panels):
             assert panel.get_ylabel() == (says[1] if pair[0] == 0 else "")
 
 
-def test_given_axes_show_the_first_two_directions():
+def test_axes_of_the_caller_show_the_first_two_directions():
     ax = Figure().subplots()
     assert plot_positions(points(20, 4), labels=names(20), ax=ax) is ax
     assert len(ax.figure.axes) == 1
@@ -361,8 +361,8 @@ def test_both_maps_take_a_title(d):
 def test_letters_that_no_font_has_are_one_warning(tmp_path):
     """Whatever fonts there are, these have no letter: they are for private use."""
     odd = ["\U000f0000", "ape", "\U000f0001"]
-    with pytest.warns(AnswersWarning, match="no installed font") as told:
+    with pytest.warns(AnswersWarning, match="no installed font") as warned:
         ax = plot_positions(points(3, 2), labels=odd, colour=odd, title="\U000f0002")
-    assert len(told) == 1
+    assert len(warned) == 1
     save(ax, tmp_path / "map.png")  # a warning here would be an error
     assert {text.get_text() for text in ax.texts} == {"□", "ape"}

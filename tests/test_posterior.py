@@ -52,7 +52,7 @@ def margin_gradients(X, question, tail, step=1e-6):
     st.sampled_from([0.0, 0.1, 0.3]),
     st.sampled_from([0.0, 1.0, 5.0]),
 )
-def test_kernels_against_their_slow_twins(seed, d, lapse, tail):
+def test_kernels_against_slow_code(seed, d, lapse, tail):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(6, d))
     questions = random_questions(6, 15, rng)
@@ -70,8 +70,8 @@ def test_kernels_against_their_slow_twins(seed, d, lapse, tail):
         assert variance[row] == pytest.approx(expected, rel=1e-4, abs=1e-8)
         for i, g in zip(question, gradients, strict=True):
             blocks[i] += weights[row] * slope**2 / (p * (1 - p)) * np.outer(g, g)
-    told = kernel.information(X, questions, weights, lapse, tail)
-    np.testing.assert_allclose(told, blocks, rtol=1e-4, atol=1e-8)
+    information = kernel.information(X, questions, weights, lapse, tail)
+    np.testing.assert_allclose(information, blocks, rtol=1e-4, atol=1e-8)
 
 
 def test_repeated_answers_become_weights():
@@ -108,7 +108,7 @@ def test_probabilities_of_mirrored_questions_add_to_one():
 
 
 @pytest.mark.parametrize(("sharpness", "lapse"), [(1.0, 0.0), (3.0, 0.1), (0.5, 0.2)])
-def test_the_curve_is_found_again(sharpness, lapse):
+def test_the_true_curve_is_estimated(sharpness, lapse):
     rng = np.random.default_rng(0)
     t = rng.normal(scale=4 / sharpness, size=50_000)
     says_so = rng.random(len(t)) < lapse + (1 - 2 * lapse) * expit(sharpness * t)
@@ -187,7 +187,7 @@ def test_calibration_error_of_honest_and_of_boasting_predictions():
         reliability_diagram([1.5], [True])
 
 
-def test_where_distances_are_equal_a_bias_is_found():
+def test_where_distances_are_tied_a_bias_is_estimated():
     answers = as_answers([[0, 1, 2], [3, 1, 2], [4, 1, 2]], n_objects=5)
     at_one_place = fit_posterior(answers, 1, Noise(bias=True), start=np.zeros((5, 1)))
     np.testing.assert_allclose(at_one_place.bias, [0.0, 0.65, -0.65, 0.0, 0.0], atol=0.01)

@@ -79,7 +79,7 @@ def test_together_merges_rounds_and_keeps_results_apart():
     assert record.n_rounds < 2 * single.n_rounds
 
 
-def test_together_of_nothing_and_of_finished_askings():
+def test_together_of_nothing_and_of_finished_strategies():
     assert nearer.run(nearer.asking.together(), ORACLE) == []
     done = nearer.asking.together(ask_rounds([[0, 1, 2]]), ask_rounds([[0, 1, 2]], [[0, 2, 3]]))
     first, second = nearer.run(done, ORACLE)
@@ -110,7 +110,7 @@ def test_nothing_is_asked_twice_not_even_mirrored(rounds):
 
 
 @given(rounds, st.integers(0, 30))
-def test_a_budget_is_kept_and_its_answers_are_not_lost(rounds, budget):
+def test_a_budget_holds_and_its_answers_are_not_lost(rounds, budget):
     asked = []
 
     def oracle(questions):
@@ -140,7 +140,7 @@ def test_a_budget_counts_only_what_is_really_asked(rounds, budget):
     np.testing.assert_array_equal(part, everything[: len(part)])
 
 
-def test_a_budget_reaches_into_askings_side_by_side():
+def test_a_budget_reaches_into_strategies_side_by_side():
     sorts = nearer.asking.together(*(nearer.rank_objects(h, 40, random_state=0) for h in (0, 1)))
     with pytest.raises(BudgetSpent, match="budget=20"):
         nearer.run(sorts, ORACLE, budget=20)
@@ -159,7 +159,7 @@ def test_phases_may_each_learn_that_the_budget_is_spent():
     assert [len(part) for part in nearer.run(phases(), ORACLE, budget=3)] == [2, 1, 0]
 
 
-def test_an_asking_that_never_gives_up_is_stopped():
+def test_a_strategy_that_never_ends_is_stopped():
     def stubborn():
         while True:
             try:
@@ -220,7 +220,7 @@ def test_a_negative_budget_is_refused():
         nearer.run(nearer.rank_objects(0, 40), ORACLE, budget=-1)
 
 
-def test_askings_side_by_side_may_go_on_after_the_budget_is_spent():
+def test_strategies_side_by_side_may_go_on_after_the_budget_is_spent():
     def phases():
         got = []
         for questions in ([[0, 1, 2], [0, 2, 3]], [[0, 1, 3]]):
@@ -250,19 +250,19 @@ def shrugging(oracle, every):
     return answer
 
 
-def test_what_nobody_knows_is_asked_again_and_sorts_stay_right():
+def test_dont_know_is_asked_again_and_sorts_stay_right():
     truth = nearer.run(nearer.rank_objects(0, 40, random_state=0), ORACLE)
     strategy = nearer.rank_objects(0, 40, random_state=0)
     np.testing.assert_array_equal(nearer.run(strategy, shrugging(ORACLE, 7)), truth)
 
 
-def test_what_nobody_ever_knows_is_decided_by_number_and_said():
+def test_repeated_dont_know_is_decided_by_number_and_said():
     with pytest.warns(nearer.errors.AnswersWarning, match="lower number"):
         ranking = nearer.run(nearer.rank_objects(0, 6), lambda q: [None] * len(q))
     np.testing.assert_array_equal(ranking, np.arange(6))
 
 
-def test_a_marked_asking_sees_doubt_through_every_wrapper():
+def test_a_marked_strategy_gets_dont_know_through_every_wrapper():
     @nearer.asking.accepts_uncertain
     def one_round():
         return (yield np.array([[0, 1, 2], [0, 2, 3], [0, 1, 3]]))

@@ -30,8 +30,8 @@ def people():
     rows = answers(0.1)
     who = np.random.default_rng(1).choice(["ann", "bob", "cy", "dee"], len(rows))
     rows[who == "dee"] = rows[who == "dee"][:, [0, 2, 1]]  # says the contrary
-    found = nearer.fit(rows, people=who, random_state=0)
-    return replace(found, names=tuple(NAMES))
+    embedding = nearer.fit(rows, people=who, random_state=0)
+    return replace(embedding, names=tuple(NAMES))
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def asked():
     return nearer.embed(nearer.PointOracle(X), 30, noise=0, random_state=0)
 
 
-def written(found, tmp_path, name="report.html", **about):
-    found.report(tmp_path / name, **about)
+def written(embedding, tmp_path, name="report.html", **about):
+    embedding.report(tmp_path / name, **about)
     return (tmp_path / name).read_text(encoding="utf-8")
 
 
@@ -70,7 +70,7 @@ def words(page):
     return unescape(re.sub(r"<[^>]+>", " ", page))
 
 
-def test_it_says_what_was_found(people, tmp_path):
+def test_the_report_states_the_figures_of_the_fit(people, tmp_path):
     page = words(written(people, tmp_path, title="Report on things"))
     held, rated = people.held_out, people.people
     assert f"{100 * held.accuracy:.1f} % of {held.n_trials:,} answers" in page
@@ -100,8 +100,11 @@ def test_methods_name_the_task_and_how_many_took_part(people):
 
 
 def test_whoever_is_cited_is_listed_and_the_reverse(people, exact):
-    for found in (people, exact):
-        text, listed = methods_text(found), [r for r in references(found) if "nearer" not in r]
+    for embedding in (people, exact):
+        text, listed = (
+            methods_text(embedding),
+            [r for r in references(embedding) if "nearer" not in r],
+        )
         cited = re.findall(r"\(([A-Za-z][^()]*?),? (?:and|et)?[^()]*(\d{4})\)", text)
         assert len(cited) == len(listed) > 0
         for name, year in cited:
@@ -115,10 +118,12 @@ def test_the_curve_that_was_fitted_is_the_one_described(people):
     fit = people.details["posterior"]
     for tail, lapses, cited in ((0.0, True, False), (1.0, False, True)):
         posterior = replace(fit, noise=replace(fit.noise, tail=tail))
-        found = replace(people, details={**people.details, "posterior": posterior})
-        assert ("except for a share of lapses" in methods_text(found)) is lapses
-        assert ("Student's t (van der Maaten and Weinberger, 2012)" in methods_text(found)) is cited
-        assert any(r.startswith("van der Maaten") for r in references(found)) is cited
+        changed = replace(people, details={**people.details, "posterior": posterior})
+        assert ("except for a share of lapses" in methods_text(changed)) is lapses
+        assert (
+            "Student's t (van der Maaten and Weinberger, 2012)" in methods_text(changed)
+        ) is cited
+        assert any(r.startswith("van der Maaten") for r in references(changed)) is cited
 
 
 def test_names_stay_names(people, tmp_path):
@@ -182,8 +187,8 @@ def test_what_was_left_out_is_said(tmp_path):
     rows = ["head,winner,loser,person", "a,b,c,p1", "a,b,b,p1", "b,c,a,p2", "c,b,a,p1", "b,a,c,p2"]
     (tmp_path / "t.csv").write_text("\n".join(rows))
     with pytest.warns(nearer.errors.DroppedRows):
-        found = nearer.fit(tmp_path / "t.csv", n_components=1, random_state=0)
-    page = words(written(found, tmp_path))
+        embedding = nearer.fit(tmp_path / "t.csv", n_components=1, random_state=0)
+    page = words(written(embedding, tmp_path))
     assert "Left out, an object twice in the question: 1 (line 3)." in page
     assert "No answer was left out" not in page
 
@@ -221,9 +226,9 @@ def test_guessing_is_called_guessing(people, tmp_path):
     rng = np.random.default_rng(0)
     rows = answered(random_questions(12, 900, rng), rng.random(900) < 0.5)
     with pytest.warns(AnswersWarning, match="no better than by guessing"):
-        found = nearer.fit(rows, n_components=2, random_state=0)
-    assert found.held_out.is_guessing
-    assert words(written(found, tmp_path)).count("no better than by guessing") == 2
+        embedding = nearer.fit(rows, n_components=2, random_state=0)
+    assert embedding.held_out.is_guessing
+    assert words(written(embedding, tmp_path)).count("no better than by guessing") == 2
     assert "guessing," not in words(written(people, tmp_path))
 
 
@@ -232,11 +237,11 @@ def test_a_saved_map_reports_what_was_left_out(tmp_path):
     file = tmp_path / "answers.csv"
     file.write_text(f"head,winner,loser\n{lines}\n1,2,2\n", "utf-8")
     with pytest.warns(DroppedRows, match="named twice"):
-        found = nearer.fit(nearer.read_triplets(file), n_components=2, random_state=0)
-    found.save(tmp_path / "map.npz")
+        embedding = nearer.fit(nearer.read_triplets(file), n_components=2, random_state=0)
+    embedding.save(tmp_path / "map.npz")
     again = nearer.load(tmp_path / "map.npz")
-    assert again.details["read"] == found.details["read"]
-    for which in (found, again):
+    assert again.details["read"] == embedding.details["read"]
+    for which in (embedding, again):
         page = words(written(which, tmp_path))
         assert "Left out, an object twice in the question" in page
         assert "No answer was left out" not in page
@@ -268,13 +273,13 @@ def test_methods_say_what_was_done(people, exact, asked, tmp_path):
     assert "compared with one map for all" in page
 
 
-def test_where_all_guess_nobody_is_cleared(tmp_path):
+def test_where_all_guess_no_person_is_cleared(tmp_path):
     rng = np.random.default_rng(0)
     rows = answered(random_questions(12, 660, rng), rng.random(660) < 0.5)
     who = rng.choice(["ann", "bob", "cy"], 660)
     with pytest.warns(AnswersWarning, match="guessing"):
-        found = nearer.fit(rows, people=who, n_components=2, random_state=0)
-    page = words(written(found, tmp_path))
+        embedding = nearer.fit(rows, people=who, n_components=2, random_state=0)
+    page = words(written(embedding, tmp_path))
     assert "look like guesses" in page
     assert "No person contradicts the others or seems to guess" not in page
 
@@ -294,13 +299,13 @@ def test_choices_are_counted_as_such(tmp_path):
         np.linalg.norm(X[shown[:, i]] - X[shown[:, j]], axis=1) for i, j in ((1, 2), (0, 2), (0, 1))
     ]
     odd = shown[np.arange(300), np.argmin(sides, axis=0)]
-    found = nearer.fit(nearer.Trials.odd_one_out(shown, odd), n_components=2, random_state=0)
-    page = words(written(found, tmp_path))
+    embedding = nearer.fit(nearer.Trials.odd_one_out(shown, odd), n_components=2, random_state=0)
+    page = words(written(embedding, tmp_path))
     assert "log-loss of 0.693" not in page
     assert "an answer counts if all of it was predicted. Guessing predicts 33.3 %" in page
-    assert "Each answer named the odd one out of three objects" in methods_text(found)
-    assert "each possible choice has a probability" in methods_text(found)
-    assert found.held_out.chance == pytest.approx(1 / 3)
+    assert "Each answer named the odd one out of three objects" in methods_text(embedding)
+    assert "each possible choice has a probability" in methods_text(embedding)
+    assert embedding.held_out.chance == pytest.approx(1 / 3)
 
 
 def table(page, caption):
@@ -325,8 +330,8 @@ def test_objects_are_listed_by_how_sure_they_are(many, people, tmp_path):
     for i, row in zip(listed, rows, strict=True):
         assert row[1] == f"{asked[i]:,}"
         assert row[2] == f"{100 * sizes[i] / spread:.1f} %"
-    kept = replace(many, triplets=many.triplets[:0])
-    assert "comparisons" not in written(kept, tmp_path, "report.md").split("## Objects")[1]
+    without = replace(many, triplets=many.triplets[:0])
+    assert "comparisons" not in written(without, tmp_path, "report.md").split("## Objects")[1]
 
 
 def test_people_are_listed_by_how_far_they_agree(people, tmp_path):
@@ -347,16 +352,16 @@ def test_people_are_listed_by_how_far_they_agree(people, tmp_path):
         (nearer.adaptive, "the posterior mode", "nearer"),
     ],
 )
-def test_every_way_of_asking_is_called_what_it_is(method, said, cited, tmp_path):
+def test_every_strategy_is_called_what_it_is(method, said, cited, tmp_path):
     X = np.random.default_rng(0).normal(size=(40, 2))
     options = (
         {"budget": 900}
         if method in (nearer.algorithms.rand_soe, nearer.algorithms.crowd_kernel)
         else {}
     )
-    found = nearer.run(method(40, random_state=0, **options), nearer.PointOracle(X))
-    assert said in methods_text(found)
-    assert any(work.startswith((cited, f"The {cited}")) for work in references(found))
+    result = nearer.run(method(40, random_state=0, **options), nearer.PointOracle(X))
+    assert said in methods_text(result)
+    assert any(work.startswith((cited, f"The {cited}")) for work in references(result))
     others = {"Terada", "Anderton", "Tamuz"} - {cited}
-    assert not any(work.startswith(tuple(others)) for work in references(found))
-    assert "was set, not estimated" not in words(written(found, tmp_path))
+    assert not any(work.startswith(tuple(others)) for work in references(result))
+    assert "was set, not estimated" not in words(written(result, tmp_path))

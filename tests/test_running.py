@@ -64,8 +64,8 @@ def test_new_objects_are_placed_by_name():
 
 
 def test_an_oracle_that_counts_its_objects_speaks_of_numbers():
-    found = nearer.embed(EXACT, NAMES, random_state=0, progress=False)
-    assert found.names == tuple(NAMES)
+    embedding = nearer.embed(EXACT, NAMES, random_state=0, progress=False)
+    assert embedding.names == tuple(NAMES)
     with pytest.raises(InvalidInput, match="31 objects: the oracle knows only 30"):
         nearer.embed(EXACT, 31)
 
@@ -87,7 +87,7 @@ def test_bad_objects_are_named(objects, message):
         nearer.embed(judge, objects)
 
 
-def test_points_in_the_place_of_an_oracle_are_told_what_an_oracle_is():
+def test_points_instead_of_an_oracle_are_refused_with_what_an_oracle_is():
     with pytest.raises(InvalidInput, match=r"nearer\.PointOracle\(X\)"):
         nearer.embed(X, 30)
 
@@ -106,22 +106,22 @@ def test_the_result_is_the_same_however_many_answer():
     call = {"budget": 150, "random_state": 0, "progress": False}
     with ThreadPoolExecutor(3) as pool:
         for how in ({"workers": 8}, {"workers": 3, "block_size": 7}, {"workers": pool}):
-            found = nearer.embed(scrambled, 30, **call, **how)
-            np.testing.assert_array_equal(found.positions, wanted)
-    found = nearer.embed(slow_judge, NAMES, **call)
-    np.testing.assert_array_equal(found.positions, wanted)
+            embedding = nearer.embed(scrambled, 30, **call, **how)
+            np.testing.assert_array_equal(embedding.positions, wanted)
+    embedding = nearer.embed(slow_judge, NAMES, **call)
+    np.testing.assert_array_equal(embedding.positions, wanted)
 
 
 def test_processes_answer():
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        found = nearer.run(
+        result = nearer.run(
             nearer.algorithms.rand_soe(30, budget=60, random_state=0),
             EXACT,
             workers=pool,
             block_size=20,
         )
     wanted = nearer.run(nearer.algorithms.rand_soe(30, budget=60, random_state=0), EXACT)
-    np.testing.assert_array_equal(found.positions, wanted.positions)
+    np.testing.assert_array_equal(result.positions, wanted.positions)
 
 
 def test_an_async_oracle_is_asked_inside_a_running_loop():
@@ -164,7 +164,7 @@ def test_no_more_calls_are_under_way_than_allowed(kind):
 
 def test_a_slow_block_does_not_hold_up_the_journal(tmp_path):
     """While one call hangs, the answers of all the others are on the disk already."""
-    journal, kept, hanging = tmp_path / "answers.db", [], threading.Event()
+    journal, stored, hanging = tmp_path / "answers.db", [], threading.Event()
     strategy = nearer.algorithms.rand_soe(30, budget=40, random_state=0)
     first = threading.Lock()
 
@@ -174,13 +174,13 @@ def test_a_slow_block_does_not_hold_up_the_journal(tmp_path):
         return EXACT(questions)
 
     def watch(comparisons, rounds):
-        kept.append(len(nearer.load_journal(journal)))
+        stored.append(len(nearer.load_journal(journal)))
         if comparisons == 39:
             hanging.set()
 
     nearer.run(strategy, oracle, workers=4, journal=journal, progress=watch)
-    assert kept[-1] == 40
-    assert 39 in kept
+    assert stored[-1] == 40
+    assert 39 in stored
 
 
 # patience and money
@@ -199,8 +199,8 @@ def test_what_the_caller_names_is_tried_again():
         return EXACT(questions)
 
     strategy = nearer.algorithms.rand_soe(30, budget=40, random_state=0)
-    found = nearer.run(strategy, oracle, workers=8, retry=ConnectionError, pause=0.001)
-    assert found.n_comparisons == 40
+    result = nearer.run(strategy, oracle, workers=8, retry=ConnectionError, pause=0.001)
+    assert result.n_comparisons == 40
     failures.clear()
     with pytest.raises(ConnectionError, match="busy"):
         nearer.run(
@@ -222,7 +222,7 @@ def test_what_the_caller_names_is_tried_again():
 
 
 @pytest.mark.parametrize("kind", ["function", "threads", "async"])
-def test_a_call_that_hangs_is_given_up_and_made_again(kind):
+def test_a_call_that_hangs_is_ended_and_made_again(kind):
     calls = []
     hang = threading.Event()
 
@@ -239,7 +239,7 @@ def test_a_call_that_hangs_is_given_up_and_made_again(kind):
         return EXACT(questions)
 
     how = {"workers": 2} if kind == "threads" else {}
-    found = nearer.run(
+    result = nearer.run(
         nearer.algorithms.rand_soe(30, budget=12, random_state=0),
         later if kind == "async" else oracle,
         timeout=0.3,
@@ -248,7 +248,7 @@ def test_a_call_that_hangs_is_given_up_and_made_again(kind):
         **how,
     )
     hang.set()
-    assert found.n_comparisons == 12
+    assert result.n_comparisons == 12
     assert len(calls) >= 5  # a slow machine may give up others, too
 
 
@@ -264,7 +264,7 @@ def test_an_oracle_that_always_hangs_is_named():
 
 def test_money_runs_out_and_the_best_so_far_is_returned():
     seen = []
-    found = nearer.embed(
+    embedding = nearer.embed(
         EXACT,
         30,
         noise=0.1,
@@ -274,7 +274,7 @@ def test_money_runs_out_and_the_best_so_far_is_returned():
         max_cost=50,
         progress=lambda *counts: seen.append(counts),
     )
-    assert found.n_comparisons == 200
+    assert embedding.n_comparisons == 200
     assert seen[-1][0] == 200
     assert seen[-1][2] == pytest.approx(50)
     assert seen[-1][3] == 200
@@ -288,13 +288,13 @@ def test_a_price_that_is_known_afterwards_counts_too():
     def oracle(questions):
         return nearer.PricedAnswers(EXACT(questions).tolist(), cost=0.5)
 
-    found = nearer.run(
+    result = nearer.run(
         nearer.algorithms.rand_soe(30, budget=100, random_state=0),
         oracle,
         block_size=1,
         max_cost=10,
     )
-    assert found.n_comparisons == 20
+    assert result.n_comparisons == 20
 
 
 def test_an_algorithm_without_a_result_says_which_limit_was_reached():

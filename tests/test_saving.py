@@ -55,12 +55,12 @@ def test_what_is_saved_comes_back(noisy, exact, tmp_path):
         for key in set(embedding.details):
             assert same(embedding.details[key], again.details[key]), key
         assert embedding._repr_html_() == again._repr_html_()
-    noisy.save(kept := tmp_path / "map.nearer.npz")
-    assert np.array_equal(noisy.draws(3, 0), nearer.load(kept).draws(3, 0))
+    noisy.save(saved := tmp_path / "map.nearer.npz")
+    assert np.array_equal(noisy.draws(3, 0), nearer.load(saved).draws(3, 0))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["map.nearer.npz"]
 
 
-def test_what_cannot_be_kept_becomes_text_or_is_left_out(noisy, tmp_path):
+def test_what_cannot_be_saved_becomes_text_or_is_left_out(noisy, tmp_path):
     odd = replace(noisy, names=(Path("a.png"), *NAMES[1:]), details={"what": object(), "n": 3})
     odd.save(tmp_path / "odd.npz")
     again = nearer.load(tmp_path / "odd.npz")
@@ -74,7 +74,7 @@ def test_what_cannot_be_kept_becomes_text_or_is_left_out(noisy, tmp_path):
     assert not (tmp_path / "bad.npz").exists()
 
 
-def test_people_of_any_kind_are_kept(noisy, tmp_path):
+def test_people_of_any_kind_are_saved(noisy, tmp_path):
     replace(noisy, people=noisy.people.astype({"id": object})).save(tmp_path / "people.npz")
     assert nearer.load(tmp_path / "people.npz").people["id"].tolist() == ["ann", "bob", "cy"]
 
@@ -146,7 +146,7 @@ def test_a_file_that_is_damaged_anywhere_is_refused_or_read(noisy, tmp_path):
         assert "pickle" not in said
 
 
-def test_other_files_are_told_what_is_needed(tmp_path):
+def test_the_refusal_of_other_files_says_what_is_needed(tmp_path):
     (tmp_path / "answers.csv").write_text("head,winner,loser\n0,1,2\n")
     np.save(tmp_path / "objects.npy", np.array([{}], dtype=object))
     for name in ("answers.csv", "objects.npy"):
@@ -235,29 +235,31 @@ def test_trials_that_do_not_fit_together_are_refused(tmp_path, monkeypatch, name
     screens = np.array([[0, 1, 2, 3], [2, 3, 4, 5], [0, 4, 1, 5], [3, 1, 5, 0], [4, 5, 0, 2]])
     chosen = np.eye(3, dtype=bool)[[0, 0, 1, 2, 0]]
     trials = nearer.Trials.from_screens(screens, chosen, names=tuple("abcdef"), people=[*range(5)])
-    found = nearer.fit(trials, n_components=1, random_state=0)
-    found.save(tmp_path / "whole.npz")
+    embedding = nearer.fit(trials, n_components=1, random_state=0)
+    embedding.save(tmp_path / "whole.npz")
     again = nearer.load(tmp_path / "whole.npz")
-    assert same(again.details["trials"], found.details["trials"])
-    assert np.array_equal(again.draws(2, 0), found.draws(2, 0))
-    whole = found.details["trials"]
+    assert same(again.details["trials"], embedding.details["trials"])
+    assert np.array_equal(again.draws(2, 0), embedding.draws(2, 0))
+    whole = embedding.details["trials"]
     bent = whole.with_fields(**{name: change(getattr(whole, name))})
-    bent = replace(found, details={**found.details, "trials": bent})
+    bent = replace(embedding, details={**embedding.details, "trials": bent})
     forge(bent, tmp_path / "map.npz", monkeypatch)
     with pytest.raises(InvalidInput, match=r"map\.npz: is no valid embedding"):
         nearer.load(tmp_path / "map.npz")
 
 
-def test_more_people_than_objects_are_kept(tmp_path):
+def test_more_people_than_objects_are_saved(tmp_path):
     answers = np.array([[0, 1, 2], [1, 0, 2], [2, 1, 0], [1, 2, 0]])
     people = [f"p{i}" for i in range(7)] + [None]
-    found = nearer.fit(np.repeat(answers, 2, axis=0), people=people, n_components=1, random_state=0)
-    found.save(tmp_path / "map.npz")
+    embedding = nearer.fit(
+        np.repeat(answers, 2, axis=0), people=people, n_components=1, random_state=0
+    )
+    embedding.save(tmp_path / "map.npz")
     answered_by = nearer.load(tmp_path / "map.npz").details["answered_by"]
     assert answered_by.tolist() == [*range(7), -1]
 
 
-def test_a_file_that_somebody_changed_is_refused(noisy, tmp_path):
+def test_a_changed_file_is_refused(noisy, tmp_path):
     noisy.save(tmp_path / "map.npz")
     with np.load(tmp_path / "map.npz") as held:
         arrays = dict(held)

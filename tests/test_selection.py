@@ -31,9 +31,9 @@ def test_the_k_nearest(n, ordered, seed):
     X = rng.normal(size=(n, 2))
     head, k = int(rng.integers(n)), int(rng.integers(1, n))
     strategy = nearer.asking.nearest_objects(head, n, k, ordered=ordered, random_state=seed)
-    found = nearer.run(strategy, nearer.PointOracle(X))
+    result = nearer.run(strategy, nearer.PointOracle(X))
     expected = np.argsort(np.linalg.norm(X - X[head], axis=1))[1 : k + 1]
-    np.testing.assert_array_equal(found, expected if ordered else np.sort(expected))
+    np.testing.assert_array_equal(result, expected if ordered else np.sort(expected))
 
 
 def test_selection_is_linear():
@@ -71,9 +71,9 @@ def test_best_of_many_groups_at_once():
     heads = rng.integers(20, 30, size=12)
     items = np.concatenate([rng.choice(20, size, replace=False) for size in sizes])
     for nearest in (True, False):
-        found = nearer.run(best_of(heads, items, group, nearest=nearest), nearer.PointOracle(X))
+        result = nearer.run(best_of(heads, items, group, nearest=nearest), nearer.PointOracle(X))
         for g in range(12):
             own = items[group == g]
             distance = np.linalg.norm(X[own] - X[heads[g]], axis=1)
             best = distance.min() if nearest else distance.max()
-            assert np.isclose(np.linalg.norm(X[found[g]] - X[heads[g]]), best)
+            assert np.isclose(np.linalg.norm(X[result[g]] - X[heads[g]]), best)

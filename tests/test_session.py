@@ -17,13 +17,13 @@ def basis_asking():
 
 def answer_some(session, rng, stop_at=None):
     """Answer open questions in random order, some at a time; stop after so many answers."""
-    told = 0
-    while not session.done and (stop_at is None or told < stop_at):
+    n_answered = 0
+    while not session.done and (stop_at is None or n_answered < stop_at):
         open_now = session.open
         chosen = open_now[rng.permutation(len(open_now))[: rng.integers(1, 4)]]
         session.tell(chosen, ORACLE(chosen))
         assert not (chosen[:, None] == session.open).all(axis=2).any()
-        told += len(chosen)
+        n_answered += len(chosen)
 
 
 @settings(max_examples=8)
@@ -40,7 +40,7 @@ def test_replaying_any_part_of_the_log_and_going_on_is_the_uninterrupted_run(cut
     np.testing.assert_array_equal(second.result.coordinates(), whole.coordinates())
 
 
-def test_the_first_answer_counts_and_unasked_ones_are_kept():
+def test_the_first_answer_counts_and_unasked_ones_are_stored():
     session = nearer.asking.Session(nearer.rank_objects(0, 3, random_state=0))
     (question,) = session.open
     session.tell(np.array([[1, 0, 2]]), np.array([True]))
@@ -62,7 +62,7 @@ def test_a_result_before_its_time_and_bad_answers_are_refused():
         session.tell(np.array([[0, 1, 2]]), np.array([1]))
 
 
-def test_an_asking_that_asks_nothing_is_done_at_once():
+def test_a_strategy_that_asks_nothing_is_done_at_once():
     def nothing():
         return 7
         yield

@@ -73,7 +73,7 @@ def test_ridge_shrinks(plane):
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_too_few_steps_are_told(plane):
+def test_too_few_steps_are_reported(plane):
     fit = fit_positions(plane[1], 30, 2, max_iter=3, rng=np.random.default_rng(0))
     assert (fit.n_iter, fit.converged) == (3, False)
 

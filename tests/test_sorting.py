@@ -88,6 +88,6 @@ def test_a_contradictory_oracle_ends_too(order):
         ((0, 5), {"order": "fastest"}, "order='fastest'"),
     ],
 )
-def test_bad_arguments_are_named_when_the_asking_is_made(arguments, options, message):
+def test_bad_arguments_are_named_when_the_strategy_is_made(arguments, options, message):
     with pytest.raises(InvalidInput, match=message):
         nearer.run(nearer.rank_objects(*arguments, **options), lambda q: q[:, 0] > 0)

@@ -43,14 +43,14 @@ def test_two_tabs_do_not_lose_each_others_answers(browser, tmp_path):
         choose(one, "desk", "left")
         wait_for_question(other, 2)  # the other tab goes on from there
         choose(other, "desk", "right")
-        kept = "Object.keys(localStorage).filter((k) => k.startsWith('nearer.answer.')).length"
-        assert one.evaluate(kept) == 2
-        one.close()  # the first tab never comes back; what it was told is sent by the other
+        waiting = "Object.keys(localStorage).filter((k) => k.startsWith('nearer.answer.')).length"
+        assert one.evaluate(waiting) == 2
+        one.close()  # the first tab never comes back; its answers are sent by the other
         other.context.set_offline(False)
         wait_for_question(other, 3)
         other.reload()
         wait_for_question(other, 3)
-        other.wait_for_function(f"() => {kept} === 0")
+        other.wait_for_function(f"() => {waiting} === 0")
         assert stored(other) == 2
         other.context.close()
 
@@ -142,6 +142,6 @@ def test_an_answer_that_can_no_longer_be_changed_stays(browser, tmp_path):
         choose(page, "desk", "left")
         wait_for_question(page, 3)
         assert stored(page) == 2
-        kept = page.evaluate("Object.keys(localStorage).filter((k) => k.includes('answer.'))")
-        assert kept == []
+        waiting = page.evaluate("Object.keys(localStorage).filter((k) => k.includes('answer.'))")
+        assert waiting == []
         page.context.close()

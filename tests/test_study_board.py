@@ -106,7 +106,7 @@ def test_two_people_get_a_question_and_a_third_only_when_they_disagree(bench):
     bench.answer(a, first.lease, chosen)
     bench.answer(b, second.lease, other)
     assert bench.board.next_main(c) is question
-    assert bench.board.next_main(a) is None, "nobody answers the same question twice"
+    assert bench.board.next_main(a) is None, "no person answers the same question twice"
 
 
 def test_excluding_a_person_reopens_what_they_decided_and_including_closes_it_again(bench):

@@ -150,10 +150,10 @@ def test_pages_on_which_it_does_not_go_on(browser, server, size, scheme):
     page = open_page(browser, size, color_scheme=scheme)
     base = f"http://127.0.0.1:{server.port}/"
 
-    def but(**told):
+    def but(**changes):
         def change(route):
             reply = route.fetch()
-            route.fulfill(response=reply, json={**reply.json(), **told})
+            route.fulfill(response=reply, json={**reply.json(), **changes})
 
         return change
 
@@ -181,23 +181,23 @@ def test_pages_on_which_it_does_not_go_on(browser, server, size, scheme):
     page.context.close()
 
 
-def test_a_personal_link_and_an_early_end_are_told(browser, server):
+def test_a_personal_link_and_an_early_end_are_shown(browser, server):
     page = open_page(browser, "phone")
 
-    def told(route, **more):
+    def extended(route, **more):
         reply = route.fetch()
         route.fulfill(response=reply, json={**reply.json(), **more})
 
     end = {"stage": "finished", "trials": [], "completion": {"code": "C0DE", "redirect": None}}
-    page.route("**/api/join", lambda route: told(route, resume="?resume=abc"))
-    page.route("**/api/me", lambda route: told(route, enough=True, **end))
+    page.route("**/api/join", lambda route: extended(route, resume="?resume=abc"))
+    page.route("**/api/me", lambda route: extended(route, enough=True, **end))
     page.goto(f"http://127.0.0.1:{server.port}/")
     page.click("#agree")
     shown(page, "instructions")
     link = f"http://127.0.0.1:{server.port}/?resume=abc"
     assert page.inner_text("#resume-link") == link
     look(page, "resume-phone")
-    page.goto(link)  # somebody else's, for all that this browser knows
+    page.goto(link)  # another person's, for all that this browser knows
     shown(page, "consent")
     page.goto(link.partition("?")[0])
     shown(page, "finished")
@@ -217,7 +217,7 @@ def test_in_a_lab_the_next_person_starts_clean(browser, tmp_path, size, scheme):
         wait_for_question(page, 1)  # a refresh goes on
         beside = page.context.new_page()
         beside.goto(base)
-        shown(beside, "consent")  # whoever comes to another tab is somebody else
+        shown(beside, "consent")  # in another tab the next person begins
         beside.close()
         choose(page, size, "left")
         shown(page, "finished")
@@ -225,8 +225,8 @@ def test_in_a_lab_the_next_person_starts_clean(browser, tmp_path, size, scheme):
         look(page, f"lab-{scheme}-{size}")
         page.click("#next-person")
         shown(page, "consent")
-        kept = "JSON.stringify([{...localStorage}, {...sessionStorage}])"
-        assert page.evaluate(kept) == "[{},{}]"
+        stores = "JSON.stringify([{...localStorage}, {...sessionStorage}])"
+        assert page.evaluate(stores) == "[{},{}]"
         page.go_back()
         page.wait_for_timeout(500)
         assert code not in page.content(), "the way back does not lead to the last person"
@@ -326,9 +326,9 @@ def see_a_line(page, size: str) -> None:
     """A map of one dimension, on which no picture covers another."""
 
     def flattened(route):
-        found = route.fetch().json()
-        found["map"] |= {"dimension": 1, "positions": [p[:1] for p in found["map"]["positions"]]}
-        route.fulfill(json=found)
+        result = route.fetch().json()
+        result["map"] |= {"dimension": 1, "positions": [p[:1] for p in result["map"]["positions"]]}
+        route.fulfill(json=result)
 
     page.route("**/api/researcher/map", flattened)
     page.reload()

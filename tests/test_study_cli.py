@@ -113,8 +113,8 @@ def test_a_study_in_a_folder_that_is_not_there_is_refused(tmp_path, words):
     ],
 )
 def test_careless_settings_are_refused_in_words(tmp_path, words, options, said):
-    given = [part for one in options for part in ("--set", one)]
-    result = run("new", tmp_path / "s.db", "--items", words, *given)
+    settings = [part for one in options for part in ("--set", one)]
+    result = run("new", tmp_path / "s.db", "--items", words, *settings)
     assert (result.exit_code, said in result.output) == (2, True), result.output
     assert result.output.count("\n") == 1
 
@@ -125,10 +125,10 @@ def test_careless_settings_are_refused_in_words(tmp_path, words, options, said):
         ("0,1,2,60\n", "position=60 of an own question: a person answers 50 questions"),
     ],
 )
-def test_own_questions_that_nobody_would_be_asked_are_refused(tmp_path, words, rows, said):
+def test_own_questions_that_would_never_be_asked_are_refused(tmp_path, words, rows, said):
     (tmp_path / "q.csv").write_text("head,a,b,position\n" + rows)
-    given = ["--items", words, "--questions", tmp_path / "q.csv"]
-    result = run("new", tmp_path / "s.db", *given)
+    arguments = ["--items", words, "--questions", tmp_path / "q.csv"]
+    result = run("new", tmp_path / "s.db", *arguments)
     assert (result.exit_code, said in result.output) == (2, True), result.output
 
 
@@ -163,9 +163,9 @@ def test_status(answered):
     assert "is running" in said
     assert " decided, 0 given up\n" in said
     assert "repeats agree" in said
-    found = json.loads(good("status", answered, "--json"))
-    assert found["answers"]["all"] == 200
-    assert found["participants"][0]["answered"] == 200
+    output = json.loads(good("status", answered, "--json"))
+    assert output["answers"]["all"] == 200
+    assert output["participants"][0]["answered"] == 200
 
 
 def test_export_and_embed(answered, tmp_path):
@@ -174,9 +174,11 @@ def test_export_and_embed(answered, tmp_path):
     assert (tmp_path / "salmon.csv").read_text().startswith("head,winner,loser,left,right,puid")
     assert "mail@example.org" not in good("export", answered, "--format", "answers")
     assert "mail@example.org" in good("export", answered, "--format", "answers", "--identities")
-    found = json.loads(good("embed", answered, "--dim", "1", "--out", tmp_path / "p.csv", "--json"))
-    assert found["dimension"] == 1
-    assert found["accuracy"] > 0.8
+    output = json.loads(
+        good("embed", answered, "--dim", "1", "--out", tmp_path / "p.csv", "--json")
+    )
+    assert output["dimension"] == 1
+    assert output["accuracy"] > 0.8
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 11
     assert run("export", answered, "--out", tmp_path / "no" / "x.csv").exit_code == 2
     assert "Error: --dim 99: 10 objects" in run("embed", answered, "--dim", "99").output
@@ -210,9 +212,9 @@ def test_everything_that_is_exported_is_fitted_without_what_does_not_count(tmp_p
     bench.close()
     good("export", tmp_path / "s.db", "--format", "answers", "--out", tmp_path / "all.csv")
     with pytest.warns(DroppedRows):
-        found = nearer.read_triplets(tmp_path / "all.csv")
-    assert (len(found.report.excluded), len(found.report.undecided)) == (1, 20)
-    assert len(found) + len(found.report.degenerate) == 20
+        triplets = nearer.read_triplets(tmp_path / "all.csv")
+    assert (len(triplets.report.excluded), len(triplets.report.undecided)) == (1, 20)
+    assert len(triplets) + len(triplets.report.degenerate) == 20
 
 
 def test_backup_and_withdraw(answered, tmp_path):
@@ -275,10 +277,10 @@ def test_simulate_plans_on_a_copy(tmp_path, words):
     good("new", tmp_path / "s.db", "--items", words)
     options = ["--answers", "300", "--people", "5", "--error", "0.1", "--dim", "1", "--json"]
     options += ["--seconds", "0.02"]
-    found = json.loads(good("simulate", tmp_path / "s.db", *options))
-    assert found["method"] == "informative"
-    assert found["stored"] >= 300
-    assert found["curve"][-1]["truth"] > 0.65  # guessing gives 0.5
+    output = json.loads(good("simulate", tmp_path / "s.db", *options))
+    assert output["method"] == "informative"
+    assert output["stored"] >= 300
+    assert output["curve"][-1]["truth"] > 0.65  # guessing gives 0.5
     assert json.loads(good("status", tmp_path / "s.db", "--json"))["answers"]["all"] == 0
     np.savetxt(tmp_path / "p.csv", np.zeros((3, 2)), delimiter=",")
     result = run("simulate", tmp_path / "s.db", "--positions", tmp_path / "p.csv")
@@ -296,23 +298,34 @@ def test_simulated_people_do_every_task(tmp_path, words, task, things, choose, s
     page = "before=[{title: You, ask: [{name: age, kind: number, label: Age}]}]"
     options = [part for one in [*settings, page] for part in ("--set", one)]
     good("new", tmp_path / "s.db", "--items", words, *options)
-    given = ["--answers", "200", "--people", "4", "--error", "0.1", "--dim", "1", "--dropout", "0"]
-    found = json.loads(good("simulate", tmp_path / "s.db", *given, "--json"))
-    assert found["task"] == said
-    assert found["stored"] >= 200
-    assert found["curve"][-1]["n_triplets"] == found["counted"] > 120
-    assert found["curve"][-1]["hours"] == pytest.approx(
-        found["stored"] * nearer.Pace().seconds(said) / 3600
+    arguments = [
+        "--answers",
+        "200",
+        "--people",
+        "4",
+        "--error",
+        "0.1",
+        "--dim",
+        "1",
+        "--dropout",
+        "0",
+    ]
+    output = json.loads(good("simulate", tmp_path / "s.db", *arguments, "--json"))
+    assert output["task"] == said
+    assert output["stored"] >= 200
+    assert output["curve"][-1]["n_triplets"] == output["counted"] > 120
+    assert output["curve"][-1]["hours"] == pytest.approx(
+        output["stored"] * nearer.Pace().seconds(said) / 3600
     )
-    assert found["curve"][-1]["truth"] > 0.8
+    assert output["curve"][-1]["truth"] > 0.8
 
 
 def test_a_study_that_ends_before_its_answers_are_there_ends_the_simulation(tmp_path):
     (tmp_path / "w.txt").write_text("a\nb\nc\nd")
     options = ["--set", "when_all_asked=finish", "--set", "method=random"]
     good("new", tmp_path / "s.db", "--items", tmp_path / "w.txt", *options)
-    found = json.loads(good("simulate", tmp_path / "s.db", "--answers", "500", "--json"))
-    assert 12 <= found["stored"] < 500
+    output = json.loads(good("simulate", tmp_path / "s.db", "--answers", "500", "--json"))
+    assert 12 <= output["stored"] < 500
 
 
 @pytest.mark.parametrize(

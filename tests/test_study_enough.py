@@ -60,7 +60,7 @@ def test_further_votes_go_where_they_teach_most(tmp_path):
     for _ in range(20):
         finish(bench, bench.join())
     votes = [len(q.votes) for q in bench.board.questions.values()]
-    assert max(votes) - min(votes) <= 2, "nobody votes where there are many votes already"
+    assert max(votes) - min(votes) <= 2, "no vote goes to a question that has many already"
     assert sum(votes) == 20 * 12
     bench.close()
 
@@ -73,9 +73,9 @@ def test_or_the_study_ends_and_says_so(tmp_path):
     assert bench.hand_out(person) == []
     assert bench.write(stage, person)[0] == "finished"
     db = bench.store.reader()
-    found = overview(db, bench.board.summary(0.0), 0.0, people_report(db))
-    assert found["exhausted"]
-    assert found["enough"]
+    page = overview(db, bench.board.summary(0.0), 0.0, people_report(db))
+    assert page["exhausted"]
+    assert page["enough"]
     bench.close()
 
 
@@ -114,10 +114,10 @@ def test_every_flag_can_judge_everybody(tmp_path, questions):
         bench.join()
         finish(bench, len(bench.board.people))
     db = bench.store.reader()
-    found = overview(db, bench.board.summary(0.0), 0.0, people_report(db))
-    assert {flag["judged"] for flag in found["flags"].values()} == {6}
-    given = [Counter(p.given) for p in bench.board.people.values()]
-    assert len({(c["catch"], c["repeat"], c["holdout"]) for c in given}) == 1, "by plan"
+    page = overview(db, bench.board.summary(0.0), 0.0, people_report(db))
+    assert {flag["judged"] for flag in page["flags"].values()} == {6}
+    purposes = [Counter(p.given) for p in bench.board.people.values()]
+    assert len({(c["catch"], c["repeat"], c["holdout"]) for c in purposes}) == 1, "by plan"
     bench.close()
 
 
@@ -139,8 +139,8 @@ def test_checks_judge_careful_people_on_screens_as_careful(tmp_path, task, thing
             elif task == "choose":
                 best = rng.permutation(best).tolist()
             bench.answer(person, trials[0].lease, "chosen", chosen=tuple(best), ms=1500.0)
-    told = people_report(bench.store.reader())
-    bad, well = told
+    report = people_report(bench.store.reader())
+    bad, well = report
     assert well.warnings == []
     assert well.agreement == 1.0
     assert well.catch_total == (0 if task == "odd" else 2)
@@ -152,7 +152,7 @@ def test_checks_judge_careful_people_on_screens_as_careful(tmp_path, task, thing
     bench.close()
 
 
-def test_shares_are_kept_over_many_questions(tmp_path):
+def test_shares_hold_over_many_questions(tmp_path):
     bench = Bench(tmp_path / "s.db", n=30, questions=400)
     bench.join()
     kinds = Counter(finish(bench, 1))
@@ -170,7 +170,7 @@ def bench(tmp_path):
     made.close()
 
 
-def test_the_last_answer_can_be_given_again_until_the_next(bench):
+def test_the_last_answer_can_be_changed_until_the_next(bench):
     person = bench.join()
     first, second = bench.hand_out(person)
     bench.answer(person, first.lease, "left")
@@ -210,7 +210,7 @@ def test_a_slip_of_the_network_takes_nothing_back(bench):
 # Settings while people answer ------------------------------------------------------------------
 
 
-def test_settings_change_while_people_answer_and_every_change_is_kept(bench):
+def test_settings_change_while_people_answer_and_every_change_is_stored(bench):
     person = bench.join()
     bench.answer(person, bench.hand_out(person)[0].lease)
     changes = bench.write(

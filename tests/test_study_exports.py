@@ -129,7 +129,7 @@ def test_people_in_numbers(bench):
         assert 0.5 < r.left_share < 0.8
 
 
-def test_a_careful_and_a_careless_person_can_be_told_apart(tmp_path):
+def test_a_careful_and_a_careless_person_differ_in_the_table(tmp_path):
     bench = Bench(tmp_path / "s.db", n=12, questions=60, repeat_share=0.3, catch_share=0.15)
     bench.pose([(h, a, b) for h in range(4) for a in range(4, 8) for b in range(8, 12)])
     careful, careless = bench.join(), bench.join()

@@ -20,11 +20,16 @@ from nearer.study.store import connect
 
 @pytest.mark.slow
 def test_nothing_is_lost_when_the_server_is_killed(tmp_path):
-    found = drill(tmp_path, n_people=12, n_kills=2, pause=(0.5, 1.0))
-    assert (found["lost"], found["twice"], found["file"], found["errors"]) == (0, 0, "ok", [])
-    assert found["same_state"]
-    assert found["acknowledged"] > 10
-    assert found["after_last_kill"] > 0
+    figures = drill(tmp_path, n_people=12, n_kills=2, pause=(0.5, 1.0))
+    assert (figures["lost"], figures["twice"], figures["file"], figures["errors"]) == (
+        0,
+        0,
+        "ok",
+        [],
+    )
+    assert figures["same_state"]
+    assert figures["acknowledged"] > 10
+    assert figures["after_last_kill"] > 0
 
 
 @pytest.mark.slow
@@ -79,8 +84,8 @@ def wait_for(port, status, tries=300):
     async def ask():
         with closing(Client(port)) as client:
             for _ in range(tries):
-                found, reply = await client.call("GET", "/healthz")
-                if found == status:
+                health, reply = await client.call("GET", "/healthz")
+                if health == status:
                     return reply
                 await asyncio.sleep(0.05)
         pytest.fail(f"/healthz never said {status}")
@@ -89,7 +94,7 @@ def wait_for(port, status, tries=300):
 
 
 @pytest.mark.slow
-def test_drop_outs_block_nobody(tmp_path):
+def test_drop_outs_block_no_other_person(tmp_path):
     """Everyone leaves after a few questions; what they held comes back and is answered."""
     path = make_study(tmp_path / "s.db", n=20, questions=20, lease_seconds=1)
     people = Crowd(np.random.default_rng(0).normal(size=(20, 2)), dropout=1.0, seconds=0.1)

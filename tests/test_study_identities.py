@@ -1,4 +1,4 @@
-"""An id is a name and no proof: what strangers get who come under somebody else's."""
+"""An id is a name and no proof: what strangers get who use the id of another person."""
 
 import pytest
 from click.testing import CliRunner
@@ -33,7 +33,7 @@ def test_a_taken_id_opens_nothing(web):
     assert again["answered"] == 1, "the same browser goes on, also when its token was lost"
 
 
-def test_a_browser_that_somebody_used_before_does_not_speak_for_another_id(web):
+def test_a_browser_used_before_does_not_speak_for_another_id(web):
     """In a lab the next person sits at the same computer."""
     first = knock(web, "lab 7", SONA="", survey_code="1").json()["token"]
     second = knock(web, "lab 7", survey_code="2").json()["token"]

@@ -226,7 +226,7 @@ def test_drawings_that_are_none_are_refused(content, match):
         read_files([("a.svg", content)])
 
 
-def test_a_drawing_is_kept_as_it_is():
+def test_a_drawing_is_stored_as_it_is():
     inside = '<style>rect { fill: url(#g) }</style><use href="#r"/><a href="https://x.org/"/>'
     content = SVG.format("", inside + '<image href="data:image/png;base64,iVBORw0KGgo="/>').encode()
     (item,) = read_files([("a.svg", content)])

@@ -70,7 +70,7 @@ def test_names_without_end_do_not_fill_the_memory():
     assert len(guesses._names._left) < 20
 
 
-def test_a_clock_that_is_set_back_locks_nobody_out(web, monkeypatch):
+def test_a_clock_that_is_set_back_locks_no_researcher_out(web, monkeypatch):
     web.client.post(f"/setup/{web.setup}", data=WHO)
     assert log_in(web, password="wrong").status_code == 401
     set_back = time.time() - 3600
@@ -90,12 +90,12 @@ def test_logging_out_ends_the_session_on_the_server(web):
 
 def test_a_session_ends_after_a_week_whatever_the_browser_keeps(web, monkeypatch):
     web.log_in()
-    kept = {"cookie": "; ".join(f"{k}={v}" for k, v in web.client.cookies.items())}
+    cookies = {"cookie": "; ".join(f"{k}={v}" for k, v in web.client.cookies.items())}
     web.client.cookies.clear()
     begun = time.time()
     for seconds, status in ((auth.SESSION_SECONDS - 60, 200), (auth.SESSION_SECONDS + 60, 401)):
         monkeypatch.setattr(time, "time", lambda now=begun + seconds: now)
-        assert web.client.get("/api/researcher/status", headers=kept).status_code == status
+        assert web.client.get("/api/researcher/status", headers=cookies).status_code == status
 
 
 def test_two_studies_on_one_host_leave_each_other_alone(tmp_path):
@@ -140,7 +140,7 @@ def test_a_flood_of_logins_does_not_lock_out_the_known_browser(monkeypatch):
     assert known == 0
 
 
-def test_no_address_that_somebody_invents_is_the_known_browser():
+def test_no_invented_address_is_the_known_browser():
     guesses = Guesses(Signer(b"k" * 32))
     for _ in range(9):
         guesses.wait("ada", "known ada", "")

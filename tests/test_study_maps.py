@@ -54,8 +54,8 @@ def chosen(tmp_path):
 def test_a_restart_of_the_worker_changes_no_map(chosen):
     bench, worker = chosen
     maps = [w.do({"job": "map"})["map"] for w in (worker, Worker(bench.path))]
-    for found in maps:
-        found.pop("seconds")
+    for drawn in maps:
+        drawn.pop("seconds")
     assert maps[0] == maps[1]
 
 
@@ -65,9 +65,9 @@ def test_the_map_knows_with_what_odds_questions_were_chosen(chosen):
     answers = collected(db)
     assert (answers.odds > 0).all()
     assert (answers.odds > 1.2).mean() > 0.2, "many were chosen since they teach more"
-    told = draw_map(answers, 14, n_components=2)
+    with_odds = draw_map(answers, 14, n_components=2)
     untold = draw_map(replace(answers, odds=None), 14, n_components=2)
-    assert told["positions"] != untold["positions"]
+    assert with_odds["positions"] != untold["positions"]
     assert len(answers.answers) == len(triplets(db)) == 200
 
 
@@ -96,14 +96,14 @@ def test_questions_drawn_at_random_have_no_odds(tmp_path):
     bench.close()
 
 
-def test_a_file_that_kept_no_odds_opens_and_goes_on(tmp_path):
+def test_a_file_without_odds_opens_and_goes_on(tmp_path):
     path = tmp_path / "s.db"
     shutil.copy(KEPT, path)
     db = connect(path, read_only=True)
     assert len(triplets(db)) == 48
-    assert set(collected(db).odds) == {1.0}, "nobody knows them any more"
+    assert set(collected(db).odds) == {1.0}, "no record has them any more"
     board = replay(db)
-    assert (board.config.title, board.config.quality) == ("A later kept study", 1.0)
+    assert (board.config.title, board.config.quality) == ("A stored study", 1.0)
     db.close()
     bench = Bench(path)
     answer_some(bench, Worker(path), 6)
@@ -131,12 +131,12 @@ def test_screens_are_fitted_as_they_were_answered(tmp_path, task, choose):
             order = order[::-1]
         best = tuple(trial.shown[k] for k in order[:choose])
         bench.answer(person, trial.lease, "chosen", chosen=best)
-    found = Worker(bench.path).do({"job": "map"})["map"]
-    assert found["n_triplets"] == bench.board.answers == 120, "one answer is one answer"
-    assert found["n_undecided"] == 1
-    assert not map_is_due(bench.board, found["n_triplets"]), "nothing has changed since"
+    drawn = Worker(bench.path).do({"job": "map"})["map"]
+    assert drawn["n_triplets"] == bench.board.answers == 120, "one answer is one answer"
+    assert drawn["n_undecided"] == 1
+    assert not map_is_due(bench.board, drawn["n_triplets"]), "nothing has changed since"
     truth = np.linalg.norm(X[:, None] - X, axis=-1)
-    positions = np.array(found["positions"])
+    positions = np.array(drawn["positions"])
     seen = np.linalg.norm(positions[:, None] - positions, axis=-1)
     assert np.corrcoef(truth.ravel(), seen.ravel())[0, 1] > 0.7
     bench.close()
@@ -157,15 +157,15 @@ def test_who_cannot_decide_says_that_it_is_a_tie(tmp_path):
         bench.answer(person, trial.lease, unsure)
     db = bench.store.reader()
     answers = collected(db)
-    told = [db.execute(f"SELECT count(*) FROM answers WHERE choice = '{c}'").fetchone()[0]
+    counts = [db.execute(f"SELECT count(*) FROM answers WHERE choice = '{c}'").fetchone()[0]
             for c in ("chosen", "undecided")]  # fmt: skip
-    assert min(told) > 30
-    assert [answers.decided, len(answers.answers)] == [told[0], sum(told)]
-    assert bench.board.answers == told[0]
-    assert len(triplets(db)) == told[0]
+    assert min(counts) > 30
+    assert [answers.decided, len(answers.answers)] == [counts[0], sum(counts)]
+    assert bench.board.answers == counts[0]
+    assert len(triplets(db)) == counts[0]
     with_ties = draw_map(answers, 14, n_components=2)
-    assert (with_ties["n_triplets"], with_ties["n_undecided"]) == tuple(told)
-    alone = Trials.from_triplets(triplets(db), people=np.full(told[0], person))
+    assert (with_ties["n_triplets"], with_ties["n_undecided"]) == tuple(counts)
+    alone = Trials.from_triplets(triplets(db), people=np.full(counts[0], person))
     without = draw_map(type(answers)(alone, None, 0), 14, n_components=2)
     rows = random_questions(14, 2000, rng)
     truth = answered(rows, PointOracle(X)(rows))
@@ -179,12 +179,12 @@ def test_a_map_that_is_good_enough_ends_the_study_and_pays(tmp_path):
     web = Web(tmp_path / "s.db", n=14, quality=0.9, questions=50, **only_real())
     headers = web.join()
     assert web.answer(headers).json()["stage"] == "trials"
-    found = {"seen": 1, "n_triplets": 500, "dimension": 2, "accuracy": 0.9, "n_holdout": 50,
+    drawn = {"seen": 1, "n_triplets": 500, "dimension": 2, "accuracy": 0.9, "n_holdout": 50,
              "seconds": 0.1, "positions": X.tolist()}  # fmt: skip
     store = web.study.store
-    store.write(lambda ledger: add_map(ledger, {**found, "expected_tau": 0.85}))
+    store.write(lambda ledger: add_map(ledger, {**drawn, "expected_tau": 0.85}))
     assert web.answer(headers).json()["stage"] == "trials"
-    store.write(lambda ledger: add_map(ledger, {**found, "expected_tau": 0.93}))
+    store.write(lambda ledger: add_map(ledger, {**drawn, "expected_tau": 0.93}))
     assert not web.client.get("/api/study").json()["open"]
     while (standing := web.client.get("/api/me", headers=headers).json())["stage"] == "trials":
         standing = web.answer(headers).json()
@@ -209,14 +209,14 @@ def test_simulated_people_bring_a_study_to_its_quality(tmp_path):
             mapped = bench.board.answers
     assert bench.board.full
     assert bench.board.expected_tau >= 0.9
-    found = np.array(worker.do({"job": "map"})["map"]["positions"])
+    positions = np.array(worker.do({"job": "map"})["map"]["positions"])
     rows = np.array([np.random.default_rng(k).choice(14, 3, replace=False) for k in range(2000)])
 
     def says(P):
         head, a, b = P[rows.T]
         return np.linalg.norm(head - a, axis=1) < np.linalg.norm(head - b, axis=1)
 
-    assert (says(found) == says(X)).mean() > 0.9
+    assert (says(positions) == says(X)).mean() > 0.9
     again = replay(bench.store.reader())
     assert again.full, "a restart knows it too"
     bench.close()

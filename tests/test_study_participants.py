@@ -90,7 +90,7 @@ def test_several_answers_at_once_after_a_pause_without_network(web):
     assert again.json()["answered"] == 2
 
 
-def test_a_lease_of_somebody_else_is_refused(web):
+def test_a_lease_of_another_person_is_refused(web):
     one, other = web.join(), web.join()
     lease = web.client.get("/api/me", headers=one).json()["trials"][0]["lease"]
     reply = web.client.post(
@@ -100,7 +100,7 @@ def test_a_lease_of_somebody_else_is_refused(web):
 
 
 @pytest.mark.parametrize("token", ["", "x", "a.b", "é.b", "W3siaWQiOjF9LG51bGxd.AAAA", None])
-def test_without_a_true_token_nothing_is_told(web, token):
+def test_without_a_true_token_nothing_is_shown(web, token):
     web.join()
     headers = {} if token is None else {"authorization": b"Bearer " + token.encode()}
     for method, path in (("GET", "/api/me"), ("POST", "/api/answers"), ("POST", "/api/withdraw")):
@@ -116,7 +116,7 @@ def test_a_session_token_is_no_participant_token(web):
     )
 
 
-def test_a_paused_study_says_so_and_a_draft_lets_nobody_in(web):
+def test_a_paused_study_says_so_and_a_draft_is_closed(web):
     headers = web.join()
     web.study.store.write(lambda ledger: set_state(ledger, "paused"))
     assert web.client.get("/api/me", headers=headers).json()["stage"] in ("paused", "trials")
@@ -157,8 +157,8 @@ def test_every_reply_carries_the_security_headers(web):
 
 
 def test_a_space_in_a_setting_makes_no_header_that_cannot_be_sent(tmp_path):
-    for given, policy in (("https://a.example\t ", "https://a.example"), (" ", "'none'")):
-        web = Web(tmp_path / f"{len(policy)}.db", frame_ancestors=given)
+    for setting, policy in (("https://a.example\t ", "https://a.example"), (" ", "'none'")):
+        web = Web(tmp_path / f"{len(policy)}.db", frame_ancestors=setting)
         sent = web.client.get("/").headers["content-security-policy"]
         assert sent.endswith(f"frame-ancestors {policy}")
         web.close()

@@ -23,7 +23,7 @@ def plain(tmp_path):
     made.close()
 
 
-def test_a_closed_tab_blocks_nobody(plain):
+def test_a_closed_tab_blocks_no_other_person(plain):
     plain.pose([(0, 1, 2)])
     gone, here = plain.join(), plain.join()
     assert plain.hand_out(gone)[0].query == 0
@@ -33,7 +33,7 @@ def test_a_closed_tab_blocks_nobody(plain):
     assert (plain.hand_out(here)[0].query, plain.board.stock()) == (0, 0)
 
 
-def test_a_late_answer_is_kept_and_used_for_fitting(plain):
+def test_a_late_answer_is_stored_and_used_for_fitting(plain):
     plain.pose([(0, 1, 2)])
     late, here = plain.join(), plain.join()
     trial = plain.hand_out(late)[0]
@@ -59,7 +59,7 @@ def test_an_answer_is_stored_once_however_often_it_is_sent(bench):
     assert bench.store.reader().execute("SELECT count(*) FROM answers").fetchone() == (1,)
 
 
-def test_nobody_can_answer_for_a_lease_they_do_not_hold(bench):
+def test_an_answer_needs_a_lease_of_the_same_person(bench):
     mine, other = bench.join(), bench.join()
     lease = bench.hand_out(other)[0].lease
     for wrong in (lease, 10_000, 0):
@@ -67,7 +67,7 @@ def test_nobody_can_answer_for_a_lease_they_do_not_hold(bench):
             bench.answer(mine, wrong)
 
 
-def test_nobody_waits_and_nobody_is_asked_the_same_again_except_as_a_planned_repeat(bench):
+def test_no_person_waits_or_repeats_a_question_except_as_planned(bench):
     """With eight real questions only, the others are extra ones, which count, and checks."""
     bench.pose([(k % 8, (k + 1) % 8, (k + 3) % 8) for k in range(8)])
     person = bench.join()
@@ -172,7 +172,7 @@ def test_consent_is_versioned(bench):
     assert bench.write(stage, person)[0] == "instructions"
 
 
-def test_skip_and_undecided_are_kept_apart_and_can_be_switched_off(tmp_path):
+def test_skip_and_undecided_differ_and_can_be_switched_off(tmp_path):
     bench = Bench(tmp_path / "s.db", can_skip=False)
     person = bench.join()
     lease = bench.hand_out(person)[0].lease
@@ -217,7 +217,7 @@ def test_answers_beyond_what_was_agreed_are_not_taken(plain, end):
     assert plain.board.answers == (end == "finished")
 
 
-def test_fewer_questions_than_somebody_answered_end_their_part(plain):
+def test_fewer_questions_than_a_person_answered_end_their_part(plain):
     person = plain.join()
     first, second = plain.hand_out(person)
     plain.answer(person, first.lease)

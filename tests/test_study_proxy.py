@@ -20,9 +20,9 @@ WHO = {"name": "ada", "password": "correct horse"}
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
 
 
 @contextlib.contextmanager
@@ -119,8 +119,8 @@ def test_two_studies_on_one_host(tmp_path, proxy):
             page = client.get(f"{path}/")
             assert page.status_code == 200
             for address in re.findall(r'(?:src|href)="([^"#]+)"', page.text):
-                found = client.get(str(httpx.URL(f"{base}{path}/").join(address)))
-                assert found.status_code == 200, address
+                asset = client.get(str(httpx.URL(f"{base}{path}/").join(address)))
+                assert asset.status_code == 200, address
             setup = server.setup.partition(path)[2]
             made = client.post(f"{path}{setup}", data=WHO)
             assert made.headers["location"] == f"{path}/dashboard"

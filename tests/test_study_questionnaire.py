@@ -103,12 +103,12 @@ def test_faults_are_named_with_their_place(pages, message):
         Config.of({"before": pages})
 
 
-def test_nobody_is_screened_out_at_the_end():
+def test_no_person_is_screened_out_at_the_end():
     with pytest.raises(InvalidInput, match="comes too late"):
         Config.of({"after": PAGES["before"]})
 
 
-def test_a_file_with_pages_is_read_and_kept(tmp_path):
+def test_a_file_with_pages_is_read_and_stored(tmp_path):
     (tmp_path / "s.yaml").write_text(yaml.safe_dump(PAGES), encoding="utf-8")
     config = Config.of(read_yaml(tmp_path / "s.yaml"))
     assert Config.model_validate_json(config.model_dump_json()) == config
@@ -116,7 +116,9 @@ def test_a_file_with_pages_is_read_and_kept(tmp_path):
     assert "<strong>first</strong>" in shown["html"]
     assert "<script>" not in shown["html"]
     assert 'href="javascript' not in shown["html"], "links go to web and mail addresses alone"
-    assert "out" not in str([sorted(f) for f in shown["fields"]]), "nobody learns what screens out"
+    assert "out" not in str([sorted(f) for f in shown["fields"]]), (
+        "the page does not say what screens out"
+    )
 
 
 @pytest.mark.parametrize(

@@ -36,12 +36,12 @@ def own(tmp_path, questions, **settings):
 
 
 def asked(bench, person, choose=lambda trial: "left"):
-    found = []
+    questions = []
     while trials := bench.hand_out(person):
-        found.append(bench.board.questions[bench.board.leases[trials[0].lease].question])
+        questions.append(bench.board.questions[bench.board.leases[trials[0].lease].question])
         bench.clock.now += 1
         bench.answer(person, trials[0].lease, choose(trials[0]))
-    return found
+    return questions
 
 
 # Own questions ---------------------------------------------------------------------------------
@@ -51,11 +51,13 @@ def test_a_question_with_a_position_is_asked_of_everybody_there(tmp_path):
     listed = [OwnQuestion(0, 1, 2, 1), OwnQuestion(3, 4, 5, 7), OwnQuestion(5, 6, 7, 7)]
     bench = own(tmp_path, listed)
     for _ in range(3):
-        found = asked(bench, bench.join())
-        assert (found[0].query, *found[0].shown) == (0, 1, 2)
-        assert (found[6].query, *found[6].shown) == (3, 4, 5)
-        assert (found[7].query, *found[7].shown) == (5, 6, 7), "of one place, one after the other"
-        assert [q.purpose for q in found].count("own") == 3
+        questions = asked(bench, bench.join())
+        assert (questions[0].query, *questions[0].shown) == (0, 1, 2)
+        assert (questions[6].query, *questions[6].shown) == (3, 4, 5)
+        assert (questions[7].query, *questions[7].shown) == (5, 6, 7), (
+            "of one place, one after the other"
+        )
+        assert [q.purpose for q in questions].count("own") == 3
     bench.close()
 
 
@@ -84,8 +86,8 @@ def test_own_questions_with_an_answer_are_checks(tmp_path):
 def test_a_table_of_questions(tmp_path):
     table = tmp_path / "q.csv"
     table.write_text("head;a;b;position;answer\nword 0;1;word 2;3;word 2\n4;5;6;;\n")
-    found = read_questions(table, NAMES)
-    assert found == [OwnQuestion(0, 1, 2, 3, 2), OwnQuestion(4, 5, 6)]
+    questions = read_questions(table, NAMES)
+    assert questions == [OwnQuestion(0, 1, 2, 3, 2), OwnQuestion(4, 5, 6)]
     for text, match in {
         "head,a\n0,1\n": "must have head, a and b",
         "head,a,b\n0,1,9\n": "line 2 names '9'; must be an item's name, or a number from 0 to 7",
@@ -132,8 +134,8 @@ def test_what_was_exported_can_be_brought_into_another_study(tmp_path, name):
         before = triplets(db, ("main", "extra", "own", "holdout", "repeat"))
     other = Bench(tmp_path / "b.db")
     names = [item["name"] for item in other.board.items]
-    found = read_answers(table, names)
-    assert other.write(import_answers, found) == len(before)
+    answers = read_answers(table, names)
+    assert other.write(import_answers, answers) == len(before)
     assert sorted(triplets(other.store.reader()).tolist()) == sorted(before.tolist())
     assert len(other.board.people) == 3
     assert other.board.answers == len(before)
@@ -294,8 +296,8 @@ def test_set_import_link_and_own_questions_on_the_command_line(tmp_path):
         assert said in result.output
     (tmp_path / "t.csv").write_text("head,winner,loser,person\n0,1,2,ann\n3,4,5,bob\n")
     assert "2 answers added" in run("import", study, tmp_path / "t.csv").output
-    found = json.loads(run("status", study, "--json").output)
-    assert found["answers"]["counted"] == 2
+    output = json.loads(run("status", study, "--json").output)
+    assert output["answers"]["counted"] == 2
     web = Web(study)
     joined = web.client.post(
         "/api/join", json={"consent_version": "1", "parameters": {"PROLIFIC_PID": "abc"}}
@@ -319,14 +321,14 @@ def test_the_plan_counts_what_counts_and_says_what_it_costs(tmp_path):
     run("new", study, "--items", tmp_path / "w.txt")
     result = run("simulate", study, "--answers", "400", "--people", "8", "--dim", "1")
     assert result.exit_code == 0, result.output
-    found = json.loads(
+    output = json.loads(
         run("simulate", study, "--answers", "400", "--people", "8", "--dim", "1", "--json").output
     )
-    last = found["curve"][-1]
-    assert last["n_triplets"] == found["counted"] >= 0.7 * found["stored"]
-    assert last["answers"] == found["stored"] >= 400
-    assert last["people"] == -(-found["stored"] // 50)
-    assert np.isclose(last["hours"], found["stored"] * Pace().seconds("1 of 2") / 3600)
+    last = output["curve"][-1]
+    assert last["n_triplets"] == output["counted"] >= 0.7 * output["stored"]
+    assert last["answers"] == output["stored"] >= 400
+    assert last["people"] == -(-output["stored"] // 50)
+    assert np.isclose(last["hours"], output["stored"] * Pace().seconds("1 of 2") / 3600)
 
 
 # The web ---------------------------------------------------------------------------------------
@@ -348,10 +350,10 @@ def test_small_things_on_the_web(tmp_path):
     assert web.client.post("/api/researcher/settings", json=change, headers=token).json() == {
         "changed": {"title": "Another"}
     }
-    found = web.client.get("/api/researcher/settings").json()
-    assert found["settings"]["title"] == "Another"
-    assert found["changes"][0]["settings"] == {"title": "Another"}
-    assert "seed" not in found["changeable"]
+    result = web.client.get("/api/researcher/settings").json()
+    assert result["settings"]["title"] == "Another"
+    assert result["changes"][0]["settings"] == {"title": "Another"}
+    assert "seed" not in result["changeable"]
     (person,) = web.client.get("/api/researcher/people").json()
     assert (person["panel"], person["external"]) == ("prolific", "abc")
     web.close()

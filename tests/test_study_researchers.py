@@ -150,7 +150,7 @@ def test_people_can_be_excluded_included_and_erased(web):
     assert status["answers_per_hour"] == status["answers"]["all"] == 10, "no more than are stored"
     assert web.client.post(f"{base}/withdraw", headers=token).json() == {"erased": 10}
     counts = web.client.get("/api/researcher/status").json()["people"]
-    assert (counts["excluded"], counts["withdrawn"]) == (0, 1), "nobody was excluded"
+    assert (counts["excluded"], counts["withdrawn"]) == (0, 1), "no person was excluded"
     assert (
         web.client.post("/api/researcher/people/77/exclude", json={}, headers=token).status_code
         == 404

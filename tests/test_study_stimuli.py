@@ -153,22 +153,22 @@ def test_every_kind_of_picture_is_shown(browser, tmp_path):
         page.context.close()
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_names_of_files_are_told_only_where_the_researcher_says_so(browser, tmp_path, told):
-    with study(tmp_path, clear_pictures(), show_names=told) as base:
+@pytest.mark.parametrize("named", [False, True])
+def test_names_of_files_are_sent_only_where_the_researcher_says_so(browser, tmp_path, named):
+    with study(tmp_path, clear_pictures(), show_names=named) as base:
         page = open_page(browser, "phone")
         replies = []
         page.on("response", lambda r: "/api/" in r.url and replies.append(r.text()))
         begin(page, base)
         everything = " ".join(replies) + page.content()
-        assert ("liar" in everything) == told
-        if not told:
+        assert ("liar" in everything) == named
+        if not named:
             alts = page.eval_on_selector_all("#things img", "all => all.map((i) => i.alt)")
             assert alts == ["the one at the top", "the one on the left", "the one on the right"]
         page.context.close()
 
 
-def test_a_description_is_told(browser, tmp_path):
+def test_a_description_is_read_aloud(browser, tmp_path):
     items = [
         Item(i.name, i.kind, "", f"a square {k}", i.mime, i.content)
         for k, i in enumerate(clear_pictures())

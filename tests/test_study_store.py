@@ -70,7 +70,7 @@ def test_a_broken_change_is_taken_out_and_the_others_run_again(bench):
     assert count(bench, "people") == 2
 
 
-def test_a_caller_who_goes_away_harms_nobody(bench):
+def test_a_caller_who_goes_away_harms_no_other_call(bench):
     gate = threading.Event()
     first = bench.store.submit(lambda _: gate.wait(5))
     gone = bench.store.submit(lambda ledger: join(ledger, consent="1"))

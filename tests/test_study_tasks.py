@@ -25,7 +25,7 @@ pytestmark = needs_browser
 
 
 def things(files, kind="image"):
-    """Files as a page is told of them."""
+    """Files as the page's data names them."""
     return [
         {
             "id": 100 + k,
@@ -55,19 +55,19 @@ def posed(task, seen, choose=1):
 @contextmanager
 def asked(browser, folder, size, trials, files=(), **settings):
     """A page to which these questions are put; it and the answers it sends."""
-    given: list[dict] = []
+    sent: list[dict] = []
     numbered = [{"lease": k + 1, "number": k + 1, **t} for k, t in enumerate(trials)]
 
     def standing(done):
-        left = [t for t in numbered if t["lease"] not in {a["lease"] for a in given}]
+        left = [t for t in numbered if t["lease"] not in {a["lease"] for a in sent}]
         stage = "trials" if left else "finished"
-        told = {"stage": stage, "answered": len(given), "questions": len(trials)}
+        reply = {"stage": stage, "answered": len(sent), "questions": len(trials)}
         ended = None if left else {"code": "C0DE", "redirect": None}
-        return {**told, "trials": left[:2], "completion": ended, "stored": done, "refused": {}}
+        return {**reply, "trials": left[:2], "completion": ended, "stored": done, "refused": {}}
 
     def answers(route):
         new = json.loads(route.request.post_data)["answers"]
-        given.extend(new)
+        sent.extend(new)
         route.fulfill(json=standing([a["lease"] for a in new]))
 
     options = {key: settings.pop(key) for key in ("color_scheme",) if key in settings}
@@ -80,7 +80,7 @@ def asked(browser, folder, size, trials, files=(), **settings):
         page.click("#begin")
         page.wait_for_selector("#things:not(.loading)")
         page.wait_for_timeout(360)
-        yield page, given
+        yield page, sent
         assert page.faults == []
         page.context.close()
 
@@ -126,8 +126,8 @@ def test_a_study_with_a_task_from_end_to_end(
     assert len(rows) == 3
     for chosen, on_screen in rows:
         picked = json.loads(on_screen)[::-1][:choose]
-        found = json.loads(chosen)
-        assert (found if task == "rank" else sorted(found)) == (
+        output = json.loads(chosen)
+        assert (output if task == "rank" else sorted(output)) == (
             picked if task == "rank" else sorted(picked)
         )
 
@@ -137,7 +137,7 @@ def test_choose_two_of_eight(browser, tmp_path, size, scheme):
     files = shapes(9)
     seen = things(files)
     trials = [posed("choose", seen, 2), posed("choose", seen[::-1], 2)]
-    with asked(browser, tmp_path, size, trials, files, color_scheme=scheme) as (page, given):
+    with asked(browser, tmp_path, size, trials, files, color_scheme=scheme) as (page, sent):
         assert page.inner_text("#ask") == "Which 2 are most like this one?"
         look(page, f"choose-{scheme}-{size}")
         sizes = page.eval_on_selector_all("#things img", "all => all.map((i) => i.width)")
@@ -146,7 +146,7 @@ def test_choose_two_of_eight(browser, tmp_path, size, scheme):
         assert page.evaluate("document.documentElement.scrollHeight <= innerHeight"), "it all fits"
         assert page.get_attribute("#next", "aria-disabled") == "true"
         page.click("#next", force=True)
-        assert given == []
+        assert sent == []
         for k in (5, 1, 5, 6):  # the first is taken back
             page.click(f"#choice-{k}")
         assert page.inner_text("#hint") == "2 of 2 chosen"
@@ -160,16 +160,16 @@ def test_choose_two_of_eight(browser, tmp_path, size, scheme):
         page.click("#next")
         wait_for_question(page, 2)
         assert page.query_selector(".chosen, [aria-pressed=true]") is None
-        (answer,) = given
+        (answer,) = sent
         assert answer.pop("response_ms") > 300
         assert answer == {"lease": 1, "choice": "chosen", "chosen": [102, 107]}
         page.click("#undecided")
         page.wait_for_selector("#finished:not([hidden])")
-        assert given[1]["choice"] == "undecided"
+        assert sent[1]["choice"] == "undecided"
 
 
 def test_ranks_are_shown_and_sent_best_first(browser, tmp_path):
-    with asked(browser, tmp_path, "desk", [posed("rank", words(5), 3)]) as (page, given):
+    with asked(browser, tmp_path, "desk", [posed("rank", words(5), 3)]) as (page, sent):
         assert "best one first" in page.inner_text("#ask")
         for k in (3, 0, 2):
             page.click(f"#choice-{k}")
@@ -178,27 +178,27 @@ def test_ranks_are_shown_and_sent_best_first(browser, tmp_path):
         look(page, "rank-desk")
         page.click("#next")
         page.wait_for_selector("#finished:not([hidden])")
-        assert given[0]["chosen"] == [104, 101, 103]
+        assert sent[0]["chosen"] == [104, 101, 103]
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_the_odd_one_out(browser, tmp_path, size):
     files = shapes(3)
-    with asked(browser, tmp_path, size, [posed("odd", things(files))], files) as (page, given):
+    with asked(browser, tmp_path, size, [posed("odd", things(files))], files) as (page, sent):
         assert page.inner_text("#ask") == "Which one is the odd one out?"
         assert page.query_selector("#head") is None
         assert page.get_attribute("#choice-1 img", "alt") == "number 2"
         look(page, f"odd-{size}")
         page.click("#choice-1")
         page.wait_for_selector("#finished:not([hidden])")
-        assert given[0]["chosen"] == [101]
+        assert sent[0]["chosen"] == [101]
 
 
 @pytest.mark.parametrize("direction", ["ltr", "rtl"])
 def test_a_grid_by_keyboard_alone(browser, tmp_path, direction):
     trials = [posed("choose", words(9), 2), posed("choose", words(9), 1)]
     settings = {} if direction == "ltr" else {"language": "he", "words": made_up()}
-    with asked(browser, tmp_path, "desk", trials, **settings) as (page, given):
+    with asked(browser, tmp_path, "desk", trials, **settings) as (page, sent):
         columns = int(page.evaluate("getComputedStyle(things).getPropertyValue('--columns')"))
 
         def spot():
@@ -222,7 +222,7 @@ def test_a_grid_by_keyboard_alone(browser, tmp_path, direction):
         page.wait_for_timeout(360)
         page.keyboard.press("4")
         page.wait_for_selector("#finished:not([hidden])")
-        assert [a["chosen"] for a in given] == [[102, 102 + columns], [104]]
+        assert [a["chosen"] for a in sent] == [[102, 102 + columns], [104]]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_texts_in_a_grid_are_not_cut(browser, tmp_path, size, length):
 def test_sounds_in_a_grid_are_played_first(browser, tmp_path):
     files = tones(4)
     trial = posed("choose", things(files, "audio"), 2)
-    with asked(browser, tmp_path, "phone", [trial], files) as (page, given):
+    with asked(browser, tmp_path, "phone", [trial], files) as (page, sent):
         look(page, "grid-sounds-phone")
         assert page.inner_text("#hint").endswith("0 of 4 played.")
         page.click("#choice-0 button", force=True)
@@ -259,4 +259,4 @@ def test_sounds_in_a_grid_are_played_first(browser, tmp_path):
         page.click("#choice-2 button")
         page.click("#next")
         page.wait_for_selector("#finished:not([hidden])")
-        assert given[0]["chosen"] == [101, 103]
+        assert sent[0]["chosen"] == [101, 103]

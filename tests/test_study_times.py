@@ -41,12 +41,12 @@ def test_an_answer_that_waited_without_network_is_believed(tmp_path):
     while trials := bench.hand_out(person):
         bench.clock.now += 7.0  # both were looked at, then the network came back
         bench.write(together, [t.lease for t in trials])
-    (found,) = people_report(bench.store.reader())
-    assert (found.false_times, found.median_elapsed_ms) == (0, 3500.0)
+    (report,) = people_report(bench.store.reader())
+    assert (report.false_times, report.median_elapsed_ms) == (0, 3500.0)
     bench.close()
 
 
-def test_a_study_can_refuse_what_nobody_can_have_seen(tmp_path):
+def test_a_study_can_refuse_answers_too_fast_to_have_seen_the_question(tmp_path):
     bench = Bench(tmp_path / "s.db", fastest_ms=200, refuse_false_times=True)
     person = bench.join()
     first, second = bench.hand_out(person)
@@ -88,7 +88,7 @@ def test_a_catch_trial_looks_like_every_other_one(tmp_path):
     web.close()
 
 
-def test_a_clock_that_is_set_back_makes_nobody_a_liar(tmp_path):
+def test_a_clock_that_is_set_back_makes_no_answer_false(tmp_path):
     bench = Bench(tmp_path / "s.db", fastest_ms=200, refuse_false_times=True)
     person = bench.join()
     first, second = bench.hand_out(person)
@@ -117,7 +117,7 @@ def test_a_clock_that_is_set_back_while_nothing_is_served_goes_on_from_where_it_
     store.close()
 
 
-def test_a_question_of_somebody_else_makes_nobody_slower(tmp_path):
+def test_a_question_of_another_person_makes_no_answer_slower(tmp_path):
     bench = Bench(tmp_path / "s.db")
     other = bench.hand_out(bench.join())[0].lease
     bench.clock.now += 3600

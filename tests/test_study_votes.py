@@ -47,6 +47,6 @@ def test_a_plain_rule_asks_exactly_its_number_of_people(rule, people):
         assert votes_wanted(rule, cast) == 0
 
 
-def test_a_question_nobody_can_decide_is_given_up():
+def test_a_question_that_stays_undecided_is_dropped():
     assert votes_wanted("1", [None, None]) == 1
     assert votes_wanted("1", [None, None, None]) is None

@@ -24,7 +24,7 @@ from nearer.study.store import new_study
 from nearer.study.web import Study
 
 
-def test_long_tokens_are_turned_away_unread_and_nothing_is_kept():
+def test_long_tokens_are_refused_unread_and_nothing_is_stored():
     signer = Signer(b"k" * 32)
     assert signer.read("person", "x" * 8_000_000 + ".y") is None
     assert not [v for v in vars(signer).values() if hasattr(v, "cache_info")]
@@ -141,7 +141,7 @@ def test_serve_says_who_can_open_its_links(impatient):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the system's limit is Linux's")
-def test_a_reply_that_nobody_reads_is_given_up(impatient):
+def test_a_reply_that_is_not_read_is_cut_off(impatient):
     process, said, sha = impatient
     port = int(re.search(r":(\d+)/\n", said)[1])
 
@@ -204,7 +204,7 @@ def test_connections_without_a_request_in_work_make_room(monkeypatch):
     assert sum(ended[10:]) >= 20
 
 
-def test_a_body_that_never_ends_is_given_up(tmp_path, monkeypatch):
+def test_a_body_that_never_ends_is_cut_off(tmp_path, monkeypatch):
     monkeypatch.setattr(server_app, "_SECONDS", 0.3)
     study = Study(make_study(tmp_path / "s.db"), work=False)
     app, said = create_app(study), []

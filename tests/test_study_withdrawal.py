@@ -1,4 +1,4 @@
-"""Somebody withdraws: it costs little, and nothing of them is left."""
+"""A person withdraws: it costs little, and no trace of the person is left."""
 
 import sqlite3
 import threading
@@ -47,15 +47,15 @@ def test_withdrawing_reads_no_more_than_one_persons_rows(tmp_path):
 
 
 def test_erased_means_in_no_file(tmp_path):
-    name = "5f3e-the-panel-id-of-somebody"
+    name = "5f3e-the-panel-id-of-a-person"
     bench = Bench(tmp_path / "s.db", sync=True)
-    kept = bench.join("prolific", "another-id-that-stays", browser="k" * 32)
+    other = bench.join("prolific", "another-id-that-stays", browser="k" * 32)
     person = bench.join("prolific", name, browser="b" * 32)
     for _ in range(5):
         bench.answer(person, bench.hand_out(person)[0].lease)
     reader = bench.store.reader()
     reader.execute("BEGIN")
-    reader.execute("SELECT count(*) FROM people").fetchone()  # somebody reads an older state
+    reader.execute("SELECT count(*) FROM people").fetchone()  # a reader of an older state
     bench.write(withdraw, person)
     reader.execute("COMMIT")
     for _ in range(100):
@@ -64,13 +64,13 @@ def test_erased_means_in_no_file(tmp_path):
             break
         time.sleep(0.1)
     assert left == [], "in none of the study's files, while it is served"
-    bench.answer(kept, bench.hand_out(kept)[0].lease)
+    bench.answer(other, bench.hand_out(other)[0].lease)
     bench.close()
     assert [p.name for p in tmp_path.iterdir() if name.encode() in p.read_bytes()] == []
     assert b"another-id-that-stays" in bench.path.read_bytes()
 
 
-def test_withdrawing_again_and_again_disturbs_nobody(web):
+def test_withdrawing_again_and_again_disturbs_no_other_person(web):
     strangers = [web.join() for _ in range(4)]
     mine = web.join()
     for headers in strangers:
@@ -84,7 +84,7 @@ def test_withdrawing_again_and_again_disturbs_nobody(web):
 def test_what_a_crash_has_left_is_emptied_when_the_study_is_opened(tmp_path):
     import shutil
 
-    name = "5f3e-the-panel-id-of-somebody"
+    name = "5f3e-the-panel-id-of-a-person"
     bench = Bench(tmp_path / "s.db", sync=True)
     person = bench.join("prolific", name)
     reader = bench.store.reader()
@@ -109,7 +109,7 @@ def test_what_a_crash_has_left_is_emptied_when_the_study_is_opened(tmp_path):
 
 
 def test_the_command_waits_for_whoever_still_reads(tmp_path, monkeypatch):
-    name = "5f3e-the-panel-id-of-somebody"
+    name = "5f3e-the-panel-id-of-a-person"
     bench = Bench(tmp_path / "s.db", sync=True)
     bench.join("prolific", name)
     bench.close()

@@ -22,8 +22,8 @@ def test_choosers_ask_nothing_twice_and_stop_when_all_is_asked(method):
     choosing = Choosing(method, 5, 2, seed=0)
     while True:
         near = nearer.PointOracle(X)(asked) if len(asked) else np.empty(0, bool)
-        told = np.where(near[:, None], asked, asked[:, [0, 2, 1]])
-        new, _ = choosing.choose(told, asked, np.full(len(asked), np.nan), 7, rng)
+        sides = np.where(near[:, None], asked, asked[:, [0, 2, 1]])
+        new, _ = choosing.choose(sides, asked, np.full(len(asked), np.nan), 7, rng)
         if not len(new):
             break
         asked = np.concatenate([asked, new])
@@ -92,13 +92,13 @@ def test_the_map_says_how_well_it_predicts(tmp_path):
         left, right = t.shown
         near = np.linalg.norm(X[t.query] - X[left]) < np.linalg.norm(X[t.query] - X[right])
         bench.answer(person, t.lease, "left" if near else "right")
-    found = worker.do({"job": "map"})["map"]
-    assert found["accuracy"] > 0.85
-    assert np.array(found["positions"]).shape[0] == 10
-    assert found["n_holdout"] >= 20
-    bench.write(add_map, found)
+    drawn = worker.do({"job": "map"})["map"]
+    assert drawn["accuracy"] > 0.85
+    assert np.array(drawn["positions"]).shape[0] == 10
+    assert drawn["n_holdout"] >= 20
+    bench.write(add_map, drawn)
     stored = bench.store.reader().execute("SELECT positions FROM maps").fetchone()[0]
-    assert json.loads(stored) == found["positions"]
+    assert json.loads(stored) == drawn["positions"]
     bench.close()
 
 

@@ -26,7 +26,7 @@ def test_booleans_say_the_same_as_objects():
     assert np.array_equal(by_object.chosen, by_mask.chosen)
 
 
-def test_ranks_are_kept_where_the_order_counts():
+def test_ranks_remain_where_the_order_counts():
     ranked = Trials.near([0], [[4, 2, 3]], [[3, 4]], ranked=True)
     assert ranked.chosen.tolist() == [[2, 0, 1]]
     assert sorted(ranked.triplets()[0].tolist()) == [[0, 3, 2], [0, 3, 4], [0, 4, 2]]

@@ -292,7 +292,7 @@ def test_read_trials_takes_tables_with_people_and_times(tmp_path):
     assert (report.persons, report.nameless, report.untimed) == (1, 1, (3,))
 
 
-def test_weights_are_kept(tmp_path):
+def test_weights_are_read(tmp_path):
     file = write(tmp_path, "t.csv", "head,winner,loser,weight\n0,1,2,2\n1,2,0,1\n2,1,0,0\n")
     assert nearer.read_trials(file).weights.tolist() == [2, 1, 0]
     odd = write(tmp_path, "o.csv", "item1,item2,odd,count\n0,1,2,2\n1,2,0,0.5\n")
@@ -386,11 +386,11 @@ def test_fit_takes_screens_from_a_file(tmp_path):
     nearer.write_trials(tmp_path / "s.jsonl", Trials.from_screens(screens, said))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = nearer.fit(str(tmp_path / "s.jsonl"), n_components=2, random_state=0)
-    assert found.n_comparisons == 200
-    assert found.held_out.n_trials == 200
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
-    assert found.covariances is not None
+        embedding = nearer.fit(str(tmp_path / "s.jsonl"), n_components=2, random_state=0)
+    assert embedding.n_comparisons == 200
+    assert embedding.held_out.n_trials == 200
+    assert nearer.metrics.mean_kendall_tau(X, embedding.positions) > 0.8
+    assert embedding.covariances is not None
 
 
 @pytest.mark.parametrize(

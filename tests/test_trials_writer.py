@@ -94,11 +94,11 @@ def test_psiz_json(tmp_path_factory, trials, name):
 @settings(max_examples=60, deadline=None)
 @given(screens(choose=1), st.sampled_from(["j.json", "j.jsonl", "j.csv", "j.csv.gz"]))
 def test_jspsych(tmp_path_factory, trials, name):
-    # choices that are numbers may be places or objects, so somebody has to say
+    # choices that are numbers may be places or objects, so the caller has to say
     same(trials, back(tmp_path_factory, trials, name, "jspsych", first=0, kind="answers"))
 
 
-def test_what_nobody_could_decide_is_kept_where_the_form_has_room(tmp_path):
+def test_undecided_answers_are_written_where_the_form_has_room(tmp_path):
     trials = Trials.near([0, 1], [[1, 2, 3], [0, 2, 3]], [[3], None])
     for name, form in (("s.jsonl", "screens"), ("p.json", "psiz"), ("j.json", "jspsych")):
         nearer.write_trials(tmp_path / name, trials, form=form)
@@ -124,7 +124,7 @@ def test_forms_refuse_what_they_cannot_say(tmp_path, name, form, words):
     assert not list(tmp_path.iterdir())
 
 
-def test_psiz_is_told_apart_by_what_it_calls_a_step(tmp_path):
+def test_psiz_is_recognised_by_what_it_calls_a_step(tmp_path):
     nearer.write_trials(tmp_path / "p.json", Trials.near([0], [[1, 2, 3]], [[2, 1]]), form="psiz")
     (sequence,) = json.loads((tmp_path / "p.json").read_text())["data"]
     assert sequence["sequence"][0]["kind"] == "rank:3choose2"

@@ -145,8 +145,8 @@ def test_an_object_may_be_called_tie(write):
 def test_what_answers_are_understood_is_said_and_how_to_leave_others_out(write):
     text = "head,a,b,answer\n" + 2 * "ape,bee,cat,bee\n" + "cat,ape,bee,ape\n"
     text += "bee,cat,ape,x\ncat,ape,bee,y\n"
-    told = r"line 5: 'x' was chosen but not shown.* equal, tie, same; .* --drop-bad-rows.*1 more"
-    with pytest.raises(InvalidInput, match=told):
+    message = r"line 5: 'x' was chosen but not shown.* equal, tie, same; .* --drop-bad-rows.*1 more"
+    with pytest.raises(InvalidInput, match=message):
         nearer.read_triplets(write(text))
     with pytest.warns(DroppedRows, match="could not be read: 2 of 5"):
         answers = nearer.read_triplets(write(text), drop_bad_rows=True)
@@ -256,7 +256,7 @@ def test_names_beside_some_of_the_numbers(write):
     assert nearer.read_triplets(write(text)).labels == ("ape", "bee", "cat")
 
 
-def test_numbers_are_kept_names_are_closed_up(write):
+def test_numbers_stay_and_names_are_numbered(write):
     file = write("1,2,10\n2,10,1\n")
     assert nearer.read_triplets(file).n_objects == 11
     names = nearer.read_triplets(file, objects="names")

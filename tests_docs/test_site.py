@@ -38,20 +38,20 @@ class Page(HTMLParser):
         self.feed(path.read_text("utf-8"))
 
     def handle_starttag(self, tag, attrs):
-        given = dict(attrs)
-        self.anchors |= {given[key] for key in ("id", "name") if given.get(key)}
-        if given.get(LOADED.get(tag, "")):
-            self.loads.append(given[LOADED[tag]])
-        if tag == "a" and given.get("href"):
-            self.links.append(given["href"])
+        attributes = dict(attrs)
+        self.anchors |= {attributes[key] for key in ("id", "name") if attributes.get(key)}
+        if attributes.get(LOADED.get(tag, "")):
+            self.loads.append(attributes[LOADED[tag]])
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"])
 
 
 @pytest.fixture(scope="module")
 def pages():
     shown = [path for path in SITE.rglob("*.html") if "_static" not in path.parts]
-    found = {path: Page(path) for path in shown}
-    assert len(found) > 100, "build the site first: make docs"
-    return found
+    result = {path: Page(path) for path in shown}
+    assert len(result) > 100, "build the site first: make docs"
+    return result
 
 
 def test_nothing_is_loaded_from_elsewhere(pages):
@@ -144,6 +144,6 @@ def test_everybody_can_read_it(size):
             for mode in ("light", "dark"):
                 page.evaluate(f"document.documentElement.dataset.theme = '{mode}'")
                 page.wait_for_timeout(400)  # colours fade into each other
-                found = Axe().run(page).response["violations"]
-                told = [(v["id"], [n["html"][:200] for n in v["nodes"]][:3]) for v in found]
-                assert not told, f"{name}, {mode}, {size}"
+                result = Axe().run(page).response["violations"]
+                violations = [(v["id"], [n["html"][:200] for n in v["nodes"]][:3]) for v in result]
+                assert not violations, f"{name}, {mode}, {size}"

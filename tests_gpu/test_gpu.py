@@ -128,8 +128,8 @@ rng = np.random.default_rng(0)
 rows = np.array([rng.choice(12, 3, replace=False) for _ in range(300)])
 for method in ('soe', 'noisy'):
     options = dict(method=method, device='cuda', bootstrap=0, random_state=0)
-    found = nearer.fit(rows, n_components=2, **options)
-    assert found.positions.shape == (12, 2)
+    embedding = nearer.fit(rows, n_components=2, **options)
+    assert embedding.positions.shape == (12, 2)
 print('fitted')
 """
     command, here = [sys.executable, "-c", code], Path(__file__).parent

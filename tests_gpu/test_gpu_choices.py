@@ -13,7 +13,7 @@ N = 15
 
 
 def some(kind, k=1, m=4, count=60, seed=0, ranked=False):
-    """Random trials of a task, some of which nobody could decide."""
+    """Random trials of a task, some of them undecided."""
     rng = np.random.default_rng(seed)
     if kind == "pairs":
         rows = [rng.choice(N, 4, replace=False) for _ in range(count)]

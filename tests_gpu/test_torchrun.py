@@ -104,20 +104,20 @@ def test_one_pass_is_the_sum_over_the_shares(file):
         from nearer.scale.blocks import Processes
         from nearer.scale.blocks import as_source, store
         from nearer.fitting.solver import Loss
-        crew = Processes()
-        kept = store(as_source(sys.argv[1]), share=crew.share)
-        if crew.rank:
-            crew.serve(kept)
+        group = Processes()
+        stored = store(as_source(sys.argv[1]), share=group.share)
+        if group.rank:
+            group.serve(stored)
         else:
-            seen, every = crew.layout(kept)
-            X = np.random.default_rng(0).normal(size=(kept.n_objects, 3))
+            seen, every = group.layout(stored)
+            X = np.random.default_rng(0).normal(size=(stored.n_objects, 3))
             value, gradient = every.sums(Loss("logistic", 0.1), X)
-            told = every.information(X, 0.1, 0.0)
+            blocks = every.information(X, 0.1, 0.0)
             few = every.few(2000, np.random.default_rng(0))
             some = few.sums(Loss("soe"), X)[0] / few.total
-            print(json.dumps([value, gradient.tolist(), every.share_violated(X), told.tolist(),
+            print(json.dumps([value, gradient.tolist(), every.share_violated(X), blocks.tolist(),
                               [len(seen), len(every), len(few)], some]))
-            crew.dismiss()
+            group.dismiss()
     """)
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port(), "WORLD_SIZE": "3"}
     three = [
@@ -131,7 +131,7 @@ def test_one_pass_is_the_sum_over_the_shares(file):
     ]
     out = [p.communicate(timeout=300)[0] for p in three]
     assert [p.returncode for p in three] == [0, 0, 0]
-    value, gradient, wrong, told, sizes, some = json.loads(out[0])
+    value, gradient, wrong, information, sizes, some = json.loads(out[0])
     from nearer.fitting.solver import Loss, Passes
 
     whole = Passes(np.load(file), None, N)
@@ -140,7 +140,7 @@ def test_one_pass_is_the_sum_over_the_shares(file):
     assert value == pytest.approx(there)
     np.testing.assert_allclose(gradient, slope, rtol=1e-9, atol=1e-9)
     assert wrong == pytest.approx(whole.share_violated(X))
-    np.testing.assert_allclose(told, whole.information(X, 0.1, 0.0), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(information, whole.information(X, 0.1, 0.0), rtol=1e-9, atol=1e-9)
     assert sizes[1] == 12000
     assert sizes[0] < 12000
     assert 2000 <= sizes[2] < 2100

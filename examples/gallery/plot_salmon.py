@@ -59,9 +59,9 @@ print(first.people.sort_values("agreement")[columns].head(4).round(2).to_string(
 
 guessed = set(first.people.query("high < 0.6")["id"])
 table = pd.read_csv(file)
-kept = table[~table["puid"].isin(guessed)]
-embedding = nearer.fit(kept, random_state=0)
-print(f"left out: {', '.join(sorted(guessed))}; {len(kept)} of {len(table)} answers are fitted")
+careful = table[~table["puid"].isin(guessed)]
+embedding = nearer.fit(careful, random_state=0)
+print(f"left out: {', '.join(sorted(guessed))}; {len(careful)} of {len(table)} answers are fitted")
 print(f"{embedding.dimension} dimensions, held-out accuracy {embedding.held_out.accuracy:.1%}")
 
 # %%

@@ -2,7 +2,7 @@
 The world, from comparisons alone
 =================================
 
-Five hundred cities. Nobody tells where they are; all that can be asked is "is city a nearer to
+Five hundred cities. Their positions are not known; all that can be asked is "is city a nearer to
 this city than city b is?". The answers give the globe back.
 """
 

@@ -1,4 +1,4 @@
-"""The calls whose results are kept in the JSON files of this folder, one function a call.
+"""The calls whose results are stored in the JSON files of this folder, one function a call.
 
 Each takes an empty folder to work in and returns plain values. Random seeds are fixed everywhere.
 What a processor's rounding moves is recorded with a tolerance (`about`): positions of exact answers
@@ -108,51 +108,51 @@ def text(content, lines=4):
     }
 
 
-def embedding(found, *, answers=True):
+def embedding(e, *, answers=True):
     result = {
-        "dimension": found.dimension,
-        "n_comparisons": found.n_comparisons,
-        "n_rounds": found.n_rounds,
-        "determined": found.determined,
-        "positions": shape_of(found.positions),
+        "dimension": e.dimension,
+        "n_comparisons": e.n_comparisons,
+        "n_rounds": e.n_rounds,
+        "determined": e.determined,
+        "positions": shape_of(e.positions),
     }
     if answers:
-        result["triplets"] = rows(found.triplets)
-    if found.held_out is not None:
-        held = found.held_out
+        result["triplets"] = rows(e.triplets)
+    if e.held_out is not None:
+        held = e.held_out
         result["held_out"] = floats([held.low, held.accuracy, held.high])
-    if found.error_rate is not None:
-        result["error_rate"] = floats(found.error_rate)[0]
-    if found.covariances is not None:
-        result["covariance_traces"] = floats(np.trace(found.covariances, axis1=1, axis2=2)[:4], 4)
-    if found.people is not None:
-        result["people"] = [str(p) for p in found.people["id"]][:4]
-        result["flags"] = [str(p) for p in found.people["flag"]][:4]
+    if e.error_rate is not None:
+        result["error_rate"] = floats(e.error_rate)[0]
+    if e.covariances is not None:
+        result["covariance_traces"] = floats(np.trace(e.covariances, axis1=1, axis2=2)[:4], 4)
+    if e.people is not None:
+        result["people"] = [str(p) for p in e.people["id"]][:4]
+        result["flags"] = [str(p) for p in e.people["flag"]][:4]
     return result
 
 
-def satisfying(found):
+def satisfying(e):
     """A fit of exact answers: of all positions that satisfy them, those that rounding leads to."""
-    result = embedding(found) | {"positions": outline(found.positions)}
+    result = embedding(e) | {"positions": outline(e.positions)}
     result.pop("covariance_traces", None)
-    if found.held_out is not None:
-        result["held_out"] = about(found.held_out.accuracy, 0.01)
+    if e.held_out is not None:
+        result["held_out"] = about(e.held_out.accuracy, 0.01)
     return result
 
 
-def chosen(found, truth, *, budget=None, within=0.02):
+def chosen(e, truth, *, budget=None, within=0.02):
     """A strategy that chooses questions by its fit: its first round, and how good its result is."""
     n = len(truth)
     return {
-        "dimension": found.dimension,
-        "n_comparisons": found.n_comparisons if budget else count(found.n_comparisons),
-        "as_many_triplets": len(found.triplets) == found.n_comparisons,
-        "history": [phase.name for phase in found.history],
-        "first_round": rows(found.triplets[: 20 if budget else n]),
-        "tau": about(nearer.metrics.mean_kendall_tau(truth, found.positions), within),
-        "held_out": about(found.held_out.accuracy, 2 * within),
-        "error_rate": about(found.error_rate, 2 * within),
-        "covariances": list(found.covariances.shape),
+        "dimension": e.dimension,
+        "n_comparisons": e.n_comparisons if budget else count(e.n_comparisons),
+        "as_many_triplets": len(e.triplets) == e.n_comparisons,
+        "history": [phase.name for phase in e.history],
+        "first_round": rows(e.triplets[: 20 if budget else n]),
+        "tau": about(nearer.metrics.mean_kendall_tau(truth, e.positions), within),
+        "held_out": about(e.held_out.accuracy, 2 * within),
+        "error_rate": about(e.error_rate, 2 * within),
+        "covariances": list(e.covariances.shape),
     }
 
 
@@ -196,16 +196,16 @@ def fit_csv_with_people(folder):
     triplets = random_triplets(m=1600, flip=0.15)
     lines = [f"o{h},o{a},o{b},p{i % 6}" for i, (h, a, b) in enumerate(triplets)]
     (folder / "a.csv").write_text("head,winner,loser,person\n" + "\n".join(lines) + "\n")
-    found = nearer.fit(folder / "a.csv", n_components=2, random_state=0)
-    return embedding(found) | {"names": [str(name) for name in found.names][:5]}
+    e = nearer.fit(folder / "a.csv", n_components=2, random_state=0)
+    return embedding(e) | {"names": [str(name) for name in e.names][:5]}
 
 
 @case("library")
 def fit_people_who_differ_in_reliability(folder):
     good, guesses = random_triplets(m=1200, flip=0.05), random_triplets(m=300, flip=0.5)
     who = np.r_[np.arange(1200) % 4, np.full(300, 4)]
-    found = nearer.fit(np.concatenate([good, guesses]), people=who, n_components=2, random_state=0)
-    return embedding(found)
+    e = nearer.fit(np.concatenate([good, guesses]), people=who, n_components=2, random_state=0)
+    return embedding(e)
 
 
 @case("library")
@@ -232,8 +232,10 @@ def fit_screens(folder):
 
 @case("library")
 def fit_ste(folder):
-    found = nearer.fit(random_triplets(), method="ste", n_components=2, bootstrap=0, random_state=0)
-    return satisfying(found)
+    embedding = nearer.fit(
+        random_triplets(), method="ste", n_components=2, bootstrap=0, random_state=0
+    )
+    return satisfying(embedding)
 
 
 # ---------------------------------------------------------------------------------- estimators
@@ -372,12 +374,12 @@ def pipelines(folder):
         "rand+soe": get("rand_soe")(40, budget=1500, n_components=2, random_state=0),
         "paper": get("paper_protocol")(40, n_starts=2, random_state=0),
     }
-    found = {name: nearer.run(made, oracle()) for name, made in asked.items()}
-    result = {name: satisfying(each) for name, each in found.items()}
+    results = {name: nearer.run(made, oracle()) for name, made in asked.items()}
+    result = {name: satisfying(each) for name, each in results.items()}
     # The extra questions are chosen by a fit; those of the basis before them are not.
-    basis = found["basis+soe"].n_comparisons
-    result["extra+soe"]["n_comparisons"] = count(found["extra+soe"].n_comparisons, 0.02)
-    result["extra+soe"]["triplets"] = rows(found["extra+soe"].triplets[:basis])
+    basis = results["basis+soe"].n_comparisons
+    result["extra+soe"]["n_comparisons"] = count(results["extra+soe"].n_comparisons, 0.02)
+    result["extra+soe"]["triplets"] = rows(results["extra+soe"].triplets[:basis])
     return result
 
 
@@ -396,12 +398,12 @@ def estimate_dimension(folder):
     noisy = nearer.estimate_dimension(random_triplets(m=2500, flip=0.1), random_state=0)
     return {
         kind: {
-            "dimension": found.dimension,
-            "method": found.method,
-            "determined": found.determined,
-            "range": [found.dimension_low, found.dimension_high],
+            "dimension": result.dimension,
+            "method": result.method,
+            "determined": result.determined,
+            "range": [result.dimension_low, result.dimension_high],
         }
-        for kind, found in {"exact": exact, "noisy": noisy}.items()
+        for kind, result in {"exact": exact, "noisy": noisy}.items()
     }
 
 
@@ -410,12 +412,12 @@ def compare_and_align(folder):
     X = points(20)
     Y = 2 * X[:, ::-1] + np.random.default_rng(2).normal(0, 0.1, X.shape)
     Y[3] += 3
-    found, laid = nearer.compare(X, Y, random_state=0), nearer.align(X, 3 - 2 * Y, X[:15])
+    result, laid = nearer.compare(X, Y, random_state=0), nearer.align(X, 3 - 2 * Y, X[:15])
     return {
-        "correlation": floats(found.correlation),
-        "p_value": floats(found.p_value),
-        "disparity": floats(found.disparity),
-        "displacement": floats(found.displacement[:6]),
+        "correlation": floats(result.correlation),
+        "p_value": floats(result.p_value),
+        "disparity": floats(result.disparity),
+        "displacement": floats(result.displacement[:6]),
         "aligned": floats(laid.mean[:3]),
         "spread": floats(laid.spread[:5]),
     }
@@ -423,32 +425,32 @@ def compare_and_align(folder):
 
 @case("library")
 def draws_save_and_load(folder):
-    found = nearer.fit(random_triplets(flip=0.1), n_components=2, random_state=0)
-    found.save(folder / "map.nearer.npz")
+    e = nearer.fit(random_triplets(flip=0.1), n_components=2, random_state=0)
+    e.save(folder / "map.nearer.npz")
     back = nearer.load(folder / "map.nearer.npz")
-    names = [int(v) if isinstance(v, int | np.integer) else str(v) for v in found.nearest(3, 4)]
+    names = [int(v) if isinstance(v, int | np.integer) else str(v) for v in e.nearest(3, 4)]
     return {
-        "same_after_loading": bool(np.array_equal(found.positions, back.positions)),
+        "same_after_loading": bool(np.array_equal(e.positions, back.positions)),
         "loaded": embedding(back),
-        "draws": shape_of(found.draws(3, random_state=0)[2]),
-        "probabilities": floats(found.predict_proba([[0, 1, 2], [3, 4, 5]]), 5),
-        "predict": np.asarray(found.predict([[0, 1, 2], [3, 4, 5]])).astype(int).tolist(),
+        "draws": shape_of(e.draws(3, random_state=0)[2]),
+        "probabilities": floats(e.predict_proba([[0, 1, 2], [3, 4, 5]]), 5),
+        "predict": np.asarray(e.predict([[0, 1, 2], [3, 4, 5]])).astype(int).tolist(),
         "nearest": names,
-        "distances": floats(found.distances()[:4], 5),
-        "frame": [str(column) for column in found.to_frame().columns],
+        "distances": floats(e.distances()[:4], 5),
+        "frame": [str(column) for column in e.to_frame().columns],
     }
 
 
 @case("embed")
 def place(folder):
     X = points(70)
-    found = nearer.embed(nearer.PointOracle(X[:60]), 60, random_state=0, progress=False)
-    placed = found.place(nearer.PointOracle(X), np.arange(60, 70))
+    embedding = nearer.embed(nearer.PointOracle(X[:60]), 60, random_state=0, progress=False)
+    placed = embedding.place(nearer.PointOracle(X), np.arange(60, 70))
     return {
         "n_comparisons": count(placed.n_comparisons),
         "objects": placed.objects.tolist(),
         "one_new_object_a_question": bool(((placed.triplets >= 60).sum(axis=1) == 1).all()),
-        "positions": outline(np.concatenate([found.positions[:10], placed.positions]), 0.1),
+        "positions": outline(np.concatenate([embedding.positions[:10], placed.positions]), 0.1),
     }
 
 
@@ -547,7 +549,7 @@ def oracles(folder):
         "crowd": get("CrowdOracle")(X, people, scale=0.5, random_state=0)(q),
         "recorded": get("RecordedOracle")(q)(q[:, [0, 2, 1]]),
     }
-    return {name: "".join("01"[int(a)] for a in found) for name, found in answers.items()}
+    return {name: "".join("01"[int(a)] for a in result) for name, result in answers.items()}
 
 
 # ---------------------------------------------------------------------------------- embed
@@ -586,12 +588,12 @@ def embed_noisy(folder):
 @case("embed")
 def embed_small_budget(folder):
     """Too few answers to say more than that they are too few."""
-    found = nearer.embed(oracle(60), 60, budget=250, random_state=0, progress=False)
+    embedding = nearer.embed(oracle(60), 60, budget=250, random_state=0, progress=False)
     return {
-        "n_comparisons": found.n_comparisons,
-        "n_rounds": found.n_rounds,
-        "determined": found.determined,
-        "first_round": rows(found.triplets[:20]),
+        "n_comparisons": embedding.n_comparisons,
+        "n_rounds": embedding.n_rounds,
+        "determined": embedding.determined,
+        "first_round": rows(embedding.triplets[:20]),
     }
 
 
@@ -604,9 +606,9 @@ def embed_names_and_unsure(folder):
         far = [[np.linalg.norm(at[h] - at[o]) for o in (a, b)] for h, a, b in questions]
         return [None if abs(a - b) < 0.02 else bool(a < b) for a, b in far]
 
-    found = nearer.embed(answer, names, budget=300, noise=0.1, random_state=0, progress=False)
-    result = chosen(found, X, budget=300, within=0.05)
-    return result | {"names": list(found.names)[:3]}
+    embedding = nearer.embed(answer, names, budget=300, noise=0.1, random_state=0, progress=False)
+    result = chosen(embedding, X, budget=300, within=0.05)
+    return result | {"names": list(embedding.names)[:3]}
 
 
 @case("embed")
@@ -637,17 +639,17 @@ def adaptive_within_a_budget(folder):
 @case("embed")
 def informative_screens(folder):
     made = strategy("informative")(20, budget=200, n_components=2, task="2 of 5", random_state=0)
-    found = nearer.run(
+    result = nearer.run(
         made, get("PsychometricOracle")(points(20), scale=0.2, choose=2, random_state=0)
     )
-    tau = nearer.metrics.mean_kendall_tau(points(20), found.positions)
+    tau = nearer.metrics.mean_kendall_tau(points(20), result.positions)
     return {
-        "dimension": found.dimension,
-        "n_comparisons": found.n_comparisons,
-        "n_rounds": found.n_rounds,
-        "first_round": rows(found.details["trials"].questions[:5]),
+        "dimension": result.dimension,
+        "n_comparisons": result.n_comparisons,
+        "n_rounds": result.n_rounds,
+        "first_round": rows(result.details["trials"].questions[:5]),
         "tau": about(tau, 0.05),
-        "held_out": about(found.held_out.accuracy, 0.1),
+        "held_out": about(result.held_out.accuracy, 0.1),
     }
 
 

@@ -30,9 +30,11 @@ def main(names):
         start = time.process_time()
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = json.loads(json.dumps(CASES[full](Path(folder))))
-        kept = {n: v for n, v in {**recorded(file), name: found}.items() if f"{file}/{n}" in CASES}
-        text = json.dumps(dict(sorted(kept.items())), indent=1, ensure_ascii=False)
+            output = json.loads(json.dumps(CASES[full](Path(folder))))
+        outputs = {
+            n: v for n, v in {**recorded(file), name: output}.items() if f"{file}/{n}" in CASES
+        }
+        text = json.dumps(dict(sorted(outputs.items())), indent=1, ensure_ascii=False)
         text = re.sub(r"\[[^][{}]*\]", lambda flat: " ".join(flat[0].split()), text)
         (HERE / f"{file}.json").write_text(text + "\n", "utf-8")
         print(f"{full}  {time.process_time() - start:.1f} s")

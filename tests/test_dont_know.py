@@ -18,12 +18,12 @@ def shrugging(share, seed=0):
     return oracle
 
 
-def test_informative_moves_on_where_nobody_knows():
-    found = nearer.run(nearer.adaptive(30, budget=600, random_state=0), shrugging(0.2))
-    assert found.n_comparisons == 600
-    assert 80 < found.details["n_unsure"] < 160
-    assert len(found.triplets) == 600 - found.details["n_unsure"]
-    assert nearer.metrics.mean_kendall_tau(X, found.positions) > 0.8
+def test_informative_questions_move_on_after_dont_know():
+    result = nearer.run(nearer.adaptive(30, budget=600, random_state=0), shrugging(0.2))
+    assert result.n_comparisons == 600
+    assert 80 < result.details["n_unsure"] < 160
+    assert len(result.triplets) == 600 - result.details["n_unsure"]
+    assert nearer.metrics.mean_kendall_tau(X, result.positions) > 0.8
 
 
 def test_what_is_sorted_by_is_asked_again_and_then_decided():
@@ -32,7 +32,7 @@ def test_what_is_sorted_by_is_asked_again_and_then_decided():
     assert basis.details["n_ties_broken"] > 0
 
 
-def test_a_budget_holds_where_nobody_knows():
+def test_a_budget_holds_where_every_answer_is_dont_know():
     asked = []
 
     def oracle(questions):
@@ -46,23 +46,23 @@ def test_a_budget_holds_where_nobody_knows():
 
 def test_graded_answers_teach():
     people = nearer.asking.PsychometricOracle(X, scale=0.5)
-    found = nearer.run(nearer.adaptive(30, budget=500, random_state=0), people.probability)
+    result = nearer.run(nearer.adaptive(30, budget=500, random_state=0), people.probability)
     hard = nearer.run(
         nearer.adaptive(30, budget=500, random_state=0),
         nearer.asking.PsychometricOracle(X, scale=0.5, random_state=1),
     )
     tau = nearer.metrics.mean_kendall_tau
-    assert tau(X, found.positions) > tau(X, hard.positions)
+    assert tau(X, result.positions) > tau(X, hard.positions)
 
 
 @pytest.mark.parametrize("n", [3, 8, 12, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("oracle", [lambda q: [0.5] * len(q), lambda q: [None] * len(q)])
 def test_answers_that_tell_nothing_determine_nothing(n, oracle):
     with pytest.warns(nearer.errors.AnswersWarning, match="the result is chance alone"):
-        found = nearer.embed(oracle, n, random_state=0, progress=False)
-    assert not found.determined
-    assert found.dimension_low == 1
-    assert found.dimension_high == n - 1
+        embedding = nearer.embed(oracle, n, random_state=0, progress=False)
+    assert not embedding.determined
+    assert embedding.dimension_low == 1
+    assert embedding.dimension_high == n - 1
 
 
 @pytest.mark.filterwarnings("ignore:.* no better than by guessing")
@@ -70,35 +70,39 @@ def test_answers_that_tell_nothing_determine_nothing(n, oracle):
 @pytest.mark.parametrize("keep", [True, False])
 def test_chance_is_said_to_be_chance_and_nothing_else_is(noise, keep):
     how = {"noise": noise, "keep_triplets": keep, "random_state": 0, "progress": False}
-    for told in (0.5, None):
+    for answer in (0.5, None):
         with pytest.warns(nearer.errors.AnswersWarning, match="the result is chance alone"):
-            nearer.embed(lambda q, told=told: [told] * len(q), 8, **how)
+            nearer.embed(lambda q, answer=answer: [answer] * len(q), 8, **how)
     nearer.embed(shrugging(0.9), 8, **how)  # a warning would be an error
 
 
-def test_objects_that_nobody_could_judge_were_asked_about():
+def test_objects_without_a_decided_answer_were_asked_about():
     def oracle(questions):
         said = EXACT(questions)
         return [None if 0 in q else bool(x) for q, x in zip(questions.tolist(), said, strict=True)]
 
-    found = nearer.embed(oracle, 12, random_state=0, progress=False)  # a warning would be an error
-    assert len(found.never_asked) == 0
-    assert np.isfinite(found.positions).all()
+    embedding = nearer.embed(
+        oracle, 12, random_state=0, progress=False
+    )  # a warning would be an error
+    assert len(embedding.never_asked) == 0
+    assert np.isfinite(embedding.positions).all()
 
 
 def test_where_nothing_may_be_asked_nothing_is_known():
     with pytest.warns(nearer.errors.AnswersWarning, match="no question was asked"):
-        found = nearer.embed(EXACT, 12, budget=0, random_state=0, progress=False)
-    assert found.n_comparisons == 0
-    assert found.never_asked.tolist() == list(range(12))
-    assert not found.determined
-    assert (found.dimension_low, found.dimension_high) == (1, 11)
-    assert "12 never asked about" in repr(found)
+        embedding = nearer.embed(EXACT, 12, budget=0, random_state=0, progress=False)
+    assert embedding.n_comparisons == 0
+    assert embedding.never_asked.tolist() == list(range(12))
+    assert not embedding.determined
+    assert (embedding.dimension_low, embedding.dimension_high) == (1, 11)
+    assert "12 never asked about" in repr(embedding)
 
 
 def test_one_place_for_all_determines_nothing():
-    found = nearer.embed(nearer.PointOracle(np.zeros((12, 2))), 12, random_state=0, progress=False)
-    assert not found.determined
+    embedding = nearer.embed(
+        nearer.PointOracle(np.zeros((12, 2))), 12, random_state=0, progress=False
+    )
+    assert not embedding.determined
 
 
 def test_a_coin_and_a_constant_oracle_are_said_to_be_guesses():
