@@ -38,8 +38,8 @@ def test_trials_are_a_table():
     assert named.values.tolist() == [["a", ["b", "c"], []]]
 
 
-def test_comparisons_and_placed_objects_are_tables(result):
-    both = nearer.compare(result, result, n_permutations=9, n_draws=50, random_state=0)
+def test_comparisons_and_placed_objects_are_tables(embedding):
+    both = nearer.compare(embedding, embedding, n_permutations=9, n_draws=50, random_state=0)
     line, page = shown(both)
     assert "20 objects, correlation=1" in line
     assert "displacement" in page

@@ -150,6 +150,9 @@ def test_calls_check_the_limits_before_they_do_anything(tmp_path):
     for name, password, code in ((100, 1000, 401), (101, 1000, 422), (100, 1001, 422)):
         form = {"name": "x" * name, "password": "x" * password}
         assert served.client.post("/login", data=form).status_code == code
+    many = [("upload", (f"{k}.png", b"", "image/png")) for k in range(1001)]
+    reply = served.client.post("/api/researcher/items", files=many, headers=researcher)
+    assert (reply.status_code, "Maximum number of files is 1000" in reply.text) == (400, True)
     served.close()
 
 

@@ -103,7 +103,7 @@ def test_a_file_without_odds_opens_and_goes_on(tmp_path):
     assert len(triplets(db)) == 48
     assert set(collected(db).odds) == {1.0}, "no record has them any more"
     board = replay(db)
-    assert (board.config.title, board.config.quality) == ("A stored study", 1.0)
+    assert (board.config.title, board.config.quality) == ("A later kept study", 1.0)
     db.close()
     bench = Bench(path)
     answer_some(bench, Worker(path), 6)

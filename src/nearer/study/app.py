@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal
 import fastapi
 import h11
 import uvicorn
-from fastapi import APIRouter, Body, Depends, FastAPI, File, Form, Header, Request, UploadFile
+from fastapi import APIRouter, Body, Depends, FastAPI, Form, Header, Request, UploadFile
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
@@ -387,9 +387,7 @@ def decide(
 
 
 @researchers.post("/items")
-def upload(
-    study: Here, upload: Annotated[list[UploadFile], File(max_length=10_000)]
-) -> dict[str, int]:
+def upload(study: Here, upload: list[UploadFile]) -> dict[str, int]:
     """Add things to compare, files or a ZIP of them, before the first question is asked."""
     items = []
     for file in upload:
