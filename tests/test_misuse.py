@@ -8,7 +8,7 @@ import pytest
 import nearer
 from nearer import algorithms, asking, datasets, fitting, metrics, plotting
 from nearer.algorithms.plan import expected_cost
-from nearer.errors import NearerError
+from nearer.errors import InvalidInput, NearerError
 from nearer.judges import ChatJudge, Panel, from_similarity
 
 X = np.random.default_rng(0).random((12, 2))
@@ -161,6 +161,82 @@ MISUSES = {
 }
 
 
+ARRAY = np.array([1, 2])
+BASIS = nearer.run(nearer.choose_basis(12, random_state=0), ORACLE)
+FIT = nearer.fit(T, n_components=1, n_objects=12, random_state=0)
+SCREENS = {"query": [0], "shown": [[1, 2, 3]], "chosen": [[3]]}
+FLAGS = {
+    "keep_triplets": [
+        lambda on: nearer.embed(ORACLE, 12, keep_triplets=on, budget=5, progress=False),
+        lambda on: nearer.run(nearer.adaptive(12, keep_triplets=on, budget=5), ORACLE),
+        lambda on: nearer.run(algorithms.place_objects(FIT, [12], keep_triplets=on), ORACLE),
+    ],
+    "rank_start": [lambda on: nearer.run(nearer.choose_basis(12, rank_start=on), ORACLE)],
+    "ordered": [lambda on: nearer.run(asking.nearest_objects(0, 12, 3, ordered=on), ORACLE)],
+    "keep": [lambda on: asking.Record(keep=on)],
+    "grades": [lambda on: chat(grades=on)],
+    "may_be_exact": [lambda on: fitting.Belief(12, may_be_exact=on)],
+    "every_fold": [lambda on: fitting.Belief(12, every_fold=on)],
+    "interactive": [lambda on: FIT.plot(interactive=on)],
+    "people": [lambda on: FIT.plot(people=on)],
+    "ranked": [
+        lambda on: nearer.Task(ranked=on),
+        lambda on: nearer.Trials.near(**SCREENS, ranked=on),
+    ],
+    "drop_bad_rows": [lambda on: nearer.read_triplets("t.csv", drop_bad_rows=on)],
+    "header": [lambda on: nearer.read_triplets("t.csv", header=on)],
+    "progress": [lambda on: nearer.embed(ORACLE, 12, progress=on)],
+}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+@pytest.mark.parametrize("value", [ARRAY, ARRAY > 1, "no", [], 2.0, HALF], ids=str)
+def test_what_is_no_flag_is_one_message(name, value):
+    for call in FLAGS[name]:
+        with pytest.raises(InvalidInput, match=rf"^{name}=.*: must be "):
+            call(value)
+
+
+MISUSES |= {
+    # arrays where a number or a word is expected, and rows of different lengths
+    "noise=array([1, 2])": lambda: nearer.run(nearer.adaptive(12, noise=ARRAY), ORACLE),
+    "n_components=array([1, 2])": lambda: nearer.fit(T, n_components=ARRAY),
+    "picture_size=array([1, 2])": lambda: plotting.plot_positions(X, picture_size=ARRAY),
+    "picture_size=0": lambda: plotting.explore_positions(X, picture_size=0),
+    "options=array([1, 2])": lambda: chat(options=ARRAY),
+    "metric=array([1, 2])": lambda: nearer.OrdinalBasis(metric=ARRAY).fit(X),
+    "triplets [[1, 2], [3]]": lambda: nearer.fit([[1, 2], [3]]),
+    "people of shape (): ": lambda: nearer.fit(T, people=[[1, 2], [3]]),
+    "groups of shape ()": lambda: nearer.compare(T, groups=[[1, 2], [3]], people=list("abcde")),
+    "1 names of 12 people": lambda: plotting.plot_people(X, [[1, 2], [3]]),
+    "n_objects=2: must be a whole number, at least 12": lambda: plotting.plot_basis(BASIS, [1, 2]),
+    # texts
+    "title='a\\ud800'": lambda: plotting.plot_positions(X, title=HALF),
+    "title='a\\x00b'": lambda: plotting.explore_positions(X, title="a\0b"),
+    "key='a\\ud800'": lambda: chat(key=HALF),
+    "title=7": lambda: FIT.report("r.html", title=7),
+    "command=7": lambda: FIT.report("r.html", command=7),
+    "source=5": lambda: FIT.report("r.html", source=5),
+    "source=array([1, 2])": lambda: FIT.report("r.html", source=ARRAY),
+    "is no path of a file": lambda: nearer.read_triplets("z" * 300 + ".csv"),
+    " is no path of a file": lambda: nearer.embed(ORACLE, 12, journal="z" * 300),
+    # what no memory holds
+    "n_objects=1000000000: must be a whole number, from 3 to 2097152": lambda: nearer.embed(
+        ORACLE, 10**9
+    ),
+    "n_objects=1000000001": lambda: nearer.run(nearer.adaptive(10**9 + 1), ORACLE),
+    "n_objects=1000000002": lambda: nearer.run(nearer.choose_basis(10**9 + 2), ORACLE),
+    "n_objects=1000000003": lambda: nearer.run(algorithms.crowd_kernel(10**9 + 3), ORACLE),
+    "n_objects=1000000004": lambda: nearer.run(nearer.rank_objects(0, 10**9 + 4), ORACLE),
+    "n_objects=1000000005": lambda: fitting.Belief(10**9 + 5),
+    "n_objects=1000000006": lambda: nearer.estimate_dimension(T, 10**9 + 6),
+    "n_objects=1000000007": lambda: datasets.make_ball(10**9 + 7, 2),
+    "n_objects=1000000008": lambda: nearer.SOE(n_objects=10**9 + 8).fit(T),
+    "budget=1000000000": lambda: nearer.run(algorithms.rand_soe(12, budget=10**9), ORACLE),
+    f"budget={10**15}": lambda: nearer.run(algorithms.rand_soe(12, budget=10**15), ORACLE),
+}
+
+
 @pytest.mark.parametrize("message", MISUSES)
 def test_a_misuse_is_one_message(message):
     with pytest.raises(NearerError) as refused:
@@ -190,3 +266,22 @@ def test_an_estimator_that_was_not_fitted_says_so():
     for ask in (nearer.SOE().predict, nearer.OrdinalEmbedding().score):
         with pytest.raises(NotFittedError):
             ask(T)
+
+
+def test_messages_can_be_printed_whatever_they_name(tmp_path):
+    long = "z" * 100_000
+    with pytest.raises(InvalidInput) as refused:
+        nearer.Task.parse(long)
+    assert len(str(refused.value)) < 1100
+    with pytest.raises(InvalidInput, match=r"^a\\x1b\[2J\\udc80: ") as refused:
+        nearer.read_triplets("a\x1b[2J\udc80")
+    assert str(refused.value).encode().isascii()
+
+
+def test_a_report_shows_characters_that_no_file_can_hold(tmp_path):
+    for end in ("html", "md"):
+        file = tmp_path / f"r.{end}"
+        FIT.report(file, title=HALF, command="fit a\x1b.csv", source={"answers": 5})
+        text = file.read_text("utf-8")
+        assert "a\\ud800" in text or "a\\\\ud800" in text
+        assert "\x1b" not in text

@@ -78,6 +78,8 @@ def embed(
     2
     """
     checks.oracle(oracle)
+    rule = "a function of the counts, True or False"
+    checks.one("progress", progress, bool | Callable | None, rule)
     refuse_unknown(how, embed)
     n, names = as_names(objects)
     asked: dict[str, Any] = {"budget": budget, "noise": noise, "quality": quality}

@@ -24,6 +24,7 @@ from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase, warn_of_chance
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
+from nearer.fitting import people as people_model
 from nearer.fitting.belief import Belief
 from nearer.fitting.draws import bootstrap_covariances, draw_positions
 from nearer.fitting.heldout import (
@@ -35,14 +36,7 @@ from nearer.fitting.heldout import (
 )
 from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.likelihood import Comparisons, Curve, Noise, PredictedMargins
-from nearer.fitting.people import (
-    FEWEST_PEOPLE,
-    PeopleFit,
-    Ratings,
-    counted,
-    learn_people,
-    rate_people,
-)
+from nearer.fitting.people import FEWEST_PEOPLE, PeopleFit, Ratings, counted
 from nearer.fitting.posterior import Posterior
 from nearer.fitting.solver import LOSSES, Device, Fit, Loss, fit_positions, margins, using
 from nearer.metrics import measure_agreement, share_interval_over_people
@@ -195,11 +189,11 @@ def make_goal(
     tol: float = 1e-8,
 ) -> Goal:
     """How `n` objects are to be fitted, with the defaults of `fit`."""
-    free = n_components in ("auto", "predictive")
+    free = str(n_components) in ("auto", "predictive")
     d = None if free else checks.n_components(n_components, n)
     most = min(checks.n_components(max_components, name="max_components"), n - 1)
     steps = (checks.whole("max_iter", max_iter), checks.positive("tol", tol))
-    return Goal(method, d, most, *steps, predictive=n_components == "predictive")
+    return Goal(method, d, most, *steps, predictive=str(n_components) == "predictive")
 
 
 @dataclass(frozen=True)
@@ -261,13 +255,13 @@ def _with_people(
         return result
     if result.method != "noisy":
         evidence = (belief.answers, belief.held_out, who[1], loaded.weights)
-        ratings = rate_people(*evidence, loaded.first_chosen)
+        ratings = people_model.rate_people(*evidence, loaded.first_chosen)
         return replace(result, ratings=ratings)
     learned = (belief.answers, belief.fit, belief.held_out)
     known: dict[str, Any] = {"weights": loaded.weights, "odds": loaded.odds, "differ": differ}
     known |= {"sides": loaded.first_chosen, "rng": rng}
     known["several"] = np.count_nonzero(named) >= FEWEST_PEOPLE
-    people = learn_people(loaded.fitted, who[1], *learned, **known)
+    people = people_model.learn_people(loaded.fitted, who[1], *learned, **known)
     better: dict[str, Any] = {x: getattr(people, x) for x in ("posterior", "right", "ratings")}
     better["calibration"] = Calibration.of(people.held_out, people.times)
     weights = None if people.weights is None else people.weights[named]
@@ -634,7 +628,8 @@ def _two_by_two(rows: Objects) -> Objects | None:
 
 def _trials_of(answers: Any, n_objects: int | None) -> Trials:
     """Rows (head, near, far) of numbers or of names, which are put in ascending order."""
-    values = np.asarray(answers) if np.ndim(answers) == 2 else answers
+    array = checks.as_array(answers)
+    values = array if array.ndim == 2 else answers
     names = None
     if isinstance(values, np.ndarray) and values.dtype.kind in "USO" and n_objects is None:
         try:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearer.errors import InvalidInput
-from nearer.questions import Floats, Objects
+from nearer.questions import MAX_OBJECTS, Floats, Objects
 
 #: Control characters, and surrogates, which no file can hold.
 UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -44,7 +44,7 @@ def whole(name: str, value: Any, *, least: int = 1, most: int = _MOST, rule: str
 def n_objects(value: Any, least: int = 3) -> int:
     """How many objects there are; a comparison needs three."""
     rule = f"at least {least} objects are needed, a head and {least - 1} to compare"
-    return whole("n_objects", value, least=least, rule=rule)
+    return whole("n_objects", value, least=least, most=MAX_OBJECTS, rule=rule)
 
 
 def budget(value: Any, least: int = 0) -> int:
@@ -84,11 +84,19 @@ def one_of(name: str, value: Any, choices: tuple[Any, ...]) -> str:
     return str(value)
 
 
+def as_array(value: Any) -> NDArray[Any]:
+    """Anything as an array, which is empty if rows have different lengths."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.empty(())
+
+
 def people(value: ArrayLike | None, m: int) -> NDArray[Any] | None:
     """The person who gave each of m answers; a missing one (None, nan, "") is ""."""
     if value is None:
         return None
-    who = np.asarray(value)
+    who = as_array(value)
     if who.shape != (m,):
         rule = f"must be ({m},), the person who gave each answer"
         raise InvalidInput(f"people of shape {who.shape}: {rule}")
@@ -109,7 +117,7 @@ _ORACLE = "a function from (m, 3) questions (head, a, b) to (m,) booleans, True 
 oracle = partial(one, "oracle", kind=Callable, rule=f"{_ORACLE}; for points nearer.PointOracle(X)")
 _STRATEGY = "a generator of questions; call the function that makes it, such as nearer.adaptive(40)"
 strategy = partial(one, "strategy", kind=Generator, rule=_STRATEGY)
-title = partial(one, "title", kind=str | None, rule="a text, or None")
+flag = partial(one, kind=bool | np.bool_, rule="True or False")
 _ASKABLE = "a function from (m, 3) questions to (m,) booleans: which may be asked"
 askable = partial(one, "askable", kind=Callable | None, rule=_ASKABLE)
 
@@ -123,10 +131,7 @@ def names(name: str, values: Any) -> None:
 
 def one_round(value: Any) -> NDArray[np.integer[Any]]:
     """Questions as a strategy yields them: comparisons, or the wider rows of screens."""
-    try:
-        rows = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        rows = np.empty(0)
+    rows = as_array(value)
     if rows.ndim != 2 or rows.shape[1] < 3 or rows.dtype.kind not in "iu":
         rule = "(m, 3) rows of whole numbers (head, a, b), or wider rows of screens"
         raise InvalidInput(f"questions={shown(value)}: must be {rule}")
@@ -147,6 +152,11 @@ def text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or UNREADABLE.search(value):
         raise InvalidInput(f"{name}={shown(value)}: must be a text without control characters")
     return value
+
+
+def title(value: Any, name: str = "title") -> str | None:
+    """A text, which may be empty, or None."""
+    return text(name, value) if one(name, value, str | None, "a text, or None") else value
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -223,10 +233,7 @@ def _numbered(rows: NDArray[Any], n: int, names: Sequence[Any] | None) -> Object
 
 def rows_of_three(name: str, value: Any, form: str, *, one: bool = False) -> NDArray[Any]:
     """Anything with three columns as an array; with `one`, a row alone may be without brackets."""
-    try:
-        rows = np.asarray(value)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"{name} must be (m, 3) rows {form}: {error}") from None
+    rows = as_array(value)
     if one and rows.shape in ((3,), (0,)):
         rows = rows.reshape(-1, 3)
     if rows.ndim != 2 or rows.shape[1] != 3:
@@ -274,7 +281,7 @@ def triplets(value: Any, n: int | None = None) -> tuple[NDArray[np.int32], int]:
     high = int(rows.max())
     rule = f"objects must be from 0 to {_MOST - 1}; number them from 0"
     if n is not None:
-        n = whole("n_objects", n)
+        n = whole("n_objects", n, most=MAX_OBJECTS)
         rule = f"objects must be from 0 to {n - 1} (n_objects={n}); raise n_objects or mend the row"
     most = _MOST if n is None else n
     if high >= most or rows.min() < 0:  # extremes are computed faster than bad rows

@@ -310,7 +310,7 @@ def _fits_of_groups(
         except KeyError as error:
             remedy = "name a group for each person"
             raise InvalidInput(f"groups: {error} is in none; {remedy}") from None
-    of_answer = np.asarray(groups)
+    of_answer = checks.as_array(groups)
     if of_answer.shape != (len(trials),) or len(kinds := np.unique(of_answer)) != 2:
         value = f"groups of shape {of_answer.shape} with {len(np.unique(of_answer))} kinds"
         rule = f"one of two for each of the {len(trials):,} answers, or a mapping from people"

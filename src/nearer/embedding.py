@@ -386,7 +386,8 @@ class Embedding(Shown):
         """
         from nearer import plotting  # noqa: PLC0415 - a package above this one, needed only here
 
-        if people:
+        checks.flag("interactive", interactive)
+        if checks.flag("people", people):
             if self.weights is None or self.people is None:
                 remedy = 'nearer.fit(answers, people=…, differ="weights") fits them'
                 raise InvalidInput(f"people=True draws weights, and this map has none; {remedy}")

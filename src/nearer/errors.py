@@ -6,12 +6,26 @@ Every message shows the value, the rule and the remedy. The command line turns a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+# control characters except tab and line feed, and lone surrogates
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """A text with its control characters written out."""
+    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
+
 
 class NearerError(Exception):
-    """An error that the user can understand and fix."""
+    """An error that the user can understand and fix; its text can be printed anywhere."""
+
+    def __str__(self) -> str:
+        """The message, shortened if it names a value of very many letters."""
+        text = visible(super().__str__())
+        return text if len(text) <= 1000 else f"{text[:500]} … {text[-500:]}"
 
 
 class InvalidInput(NearerError, ValueError):

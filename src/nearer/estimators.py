@@ -650,7 +650,7 @@ class OrdinalBasis(_PositionsEstimator):
         else:
             rules: dict[str, Any] = {"accept_sparse": "csr", "ensure_min_samples": 3}
             points = validate_data(self, X, dtype=np.float64, **rules)
-            precomputed = self.metric == "precomputed"
+            precomputed = str(self.metric) == "precomputed"
             oracle = DistanceOracle(points) if precomputed else PointOracle(points, self.metric)
             n = points.shape[0]
             self.objects_ = X.index if hasattr(X, "iloc") else None  # of a frame by pandas
@@ -666,7 +666,7 @@ class OrdinalBasis(_PositionsEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric == "precomputed"
-        tags.input_tags.sparse = self.metric in ("euclidean", "cosine")
+        tags.input_tags.pairwise = str(self.metric) == "precomputed"
+        tags.input_tags.sparse = str(self.metric) in ("euclidean", "cosine")
         tags.non_deterministic = self.random_state is None
         return tags

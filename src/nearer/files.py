@@ -70,7 +70,8 @@ def one_message(name: str | Path, what: str, remedy: str = "get it again") -> It
 def as_path(path: Any) -> Path:
     """A path; an empty one, which would be the current folder, is refused."""
     with suppress(TypeError, UnicodeEncodeError):  # a name of a file has no half of a character
-        if not isinstance(path, bytes) and b"\0" not in (os.fsencode(path) or b"\0"):
+        name = b"" if isinstance(path, bytes) else os.fsencode(path)
+        if name and b"\0" not in name and max(map(len, name.split(b"/"))) < 256:
             return Path(path)
     raise InvalidInput(f"{repr(path)[:60]}: is no path of a file; give one, such as a text")
 

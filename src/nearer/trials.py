@@ -60,6 +60,7 @@ class Task:
 
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, TASKS)
+        checks.flag("ranked", self.ranked)
         checks.whole("choose", self.choose, most=checks.whole("shown", self.shown, least=2) - 1)
 
     @classmethod
@@ -138,6 +139,7 @@ class Trials(Shown):
     @_READ
     def __post_init__(self) -> None:
         checks.one_of("kind", self.kind, TASKS)
+        checks.flag("ranked", self.ranked)
         wanted: Any = self.wanted
         if wanted is None:
             count = (self.chosen > 0).sum(axis=1)
@@ -169,7 +171,7 @@ class Trials(Shown):
 
         `chosen` are objects, or booleans, one for each object shown; None: undecided.
         """
-        rows, places = _rows(shown, chosen, ranked)
+        rows, places = _rows(shown, chosen, checks.flag("ranked", ranked))
         asked = np.asarray(query, dtype=np.int64)
         return cls("near", asked, rows, places, ranked=ranked, **also)
 

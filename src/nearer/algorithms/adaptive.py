@@ -121,12 +121,14 @@ def adaptive(
         n_components = checks.n_components(n_components, n)
     checks.probability("quality", quality)
     checks.askable(askable)
-    rate = 0.0 if noise == "auto" else min(checks.rate("noise", noise), MOST_WRONG)
+    checks.flag("keep_triplets", keep_triplets)
+    is_free = isinstance(noise, str) and noise == "auto"
+    rate = 0.0 if is_free else min(checks.rate("noise", noise), MOST_WRONG)
     if round_size is not None:
         checks.whole("round_size", round_size, rule="questions a round")
     task, rng = Task.parse(task), checks.generator(random_state)
     known_triplets = np.empty((0, 3), dtype=np.int64)
-    if known is not None and np.size(known):
+    if known is not None and checks.as_array(known).size:
         known_triplets = checks.triplets(known, n)[0].astype(np.int64)
     how = _How(n_components, rate, quality, round_size, begun_with, rng)
     if not task.is_comparison:

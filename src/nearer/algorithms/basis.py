@@ -119,6 +119,7 @@ def choose_basis(
     """
     n_objects = checks.n_objects(n_objects)
     checks.one_of("endpoints", endpoints, get_args(Endpoints))
+    checks.flag("rank_start", rank_start)
     sort.check_order(order, noise)
     rng, record = checks.generator(random_state), Record()
     axes, rankings = list[Axis](), dict[int, Ranking]()

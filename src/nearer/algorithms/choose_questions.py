@@ -86,7 +86,7 @@ def choose_questions(
         belief = Belief(n_objects, n_components, rng)
     checks.one("belief", belief, Belief, "a nearer.fitting.Belief")
     candidates = Candidates(n_objects, checks.askable(askable))
-    if np.size(triplets):
+    if checks.as_array(triplets).size:
         rows = checks.triplets(triplets, n_objects)[0].astype(np.int64)
         belief.learn(rows)
         candidates.exclude(rows)

@@ -183,7 +183,9 @@ def rand_soe(
     2
     """
     d, n, rng = _dimension(n_objects, n_components), n_objects, checks.generator(random_state)
-    budget = default_budget(n) if budget is None else checks.budget(budget, 1)
+    rule = "all questions must be in memory"
+    most = default_budget(n) if budget is None else budget
+    budget = checks.whole("budget", most, most=2**29 // 8, rule=rule)
     questions, record, note = balanced_questions(n, budget, rng), Record(), "random comparisons"
     try:
         answers = yield questions

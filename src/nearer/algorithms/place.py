@@ -128,6 +128,7 @@ def place_objects(
     (5, 2)
     """
     checks.one("embedding", embedding, Embedding, "an Embedding")
+    checks.flag("keep_triplets", keep_triplets)
     if (n := len(embedding.positions)) < 3:
         raise InvalidInput(f"an embedding of {n} objects: at least 3 are needed to place others")
     objects, rng = checks.objects("new", new), checks.generator(random_state)

@@ -527,7 +527,7 @@ class Record:
     """
 
     def __init__(self, *, keep: bool = True) -> None:
-        self._keep = keep
+        self._keep = checks.flag("keep", keep)
         self._rounds: list[tuple[NDArray[np.int32], Floats | None]] = []  # None: certain answers
         self.n_comparisons: int = 0
         self.n_rounds: int = 0

@@ -355,6 +355,7 @@ def nearest_objects(
     array([2, 0])
     """
     head, n_objects = _check_objects(head, n_objects)
+    checks.flag("ordered", ordered)
     items = np.arange(n_objects) if among is None else np.unique(checks.objects("among", among))
     if len(items) and not (items[0] >= 0 and items[-1] < n_objects):
         raise InvalidInput(f"among holds objects outside 0 … {n_objects - 1}")

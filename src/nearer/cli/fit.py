@@ -27,7 +27,7 @@ from nearer.checks import amount
 from nearer.cli import output
 from nearer.cli.output import GivenPath, json_option, option, seed_option
 from nearer.embedding import Embedding
-from nearer.errors import AnswersWarning, DroppedRows, InvalidInput
+from nearer.errors import AnswersWarning, DroppedRows, InvalidInput, visible
 from nearer.fitting.solver import using
 from nearer.triplets import read_triplets
 
@@ -233,7 +233,7 @@ def _fit_blocks(
             return f"interrupted; positions so far are in {file}; repeat the command to continue"
 
         with output.stopped_by_ctrl_c(after_ctrl_c):
-            step(escape(output.visible(f"reading {path}")))
+            step(escape(visible(f"reading {path}")))
             share = (0, 1) if others is None else others.share
             answers = store(source, share=share, sampled=n_components == "auto")
             n, count = answers.n_objects, amount(answers.n_rows, "triplet")

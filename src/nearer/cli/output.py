@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import sys
 from _thread import interrupt_main
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,15 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nearer.errors import InvalidInput
+from nearer.errors import InvalidInput, visible
 
 if TYPE_CHECKING:
     from nearer.embedding import Embedding
 
 #: the file that an interrupted run leaves in its folder, until the run is complete
 INTERRUPTED = "interrupted.npz"
-# control characters except tab and line feed, and lone surrogates
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Number(click.FloatRange):
@@ -72,11 +69,6 @@ def drawing_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # --- printing ------------------------------------------------------------------------------------
-
-
-def visible(text: str) -> str:
-    """A text with its control characters written out."""
-    return _CONTROL.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -256,7 +248,7 @@ def draw_files(
     if (file := files["map"]) is not None:
         page: dict[str, Any] = {"labels": list(map(str, embedding.object_names)), **look}
         if file.suffix.lower() == ".html":
-            page |= {"interactive": True, "title": f"Map of {name}"}
+            page |= {"interactive": True, "title": f"Map of {visible(name)}"}
         save(embedding.plot(**page), file)
     if (file := files["report"]) is not None:
         embedding.report(file, title=f"Report on {name}", pictures=look["pictures"], **origin)

@@ -227,7 +227,7 @@ def load_cities() -> Cities:
 
 
 def _generator(n_objects: int, dimension: int, random_state: Seed) -> np.random.Generator:
-    most = 2**31 // checks.whole("dimension", dimension)
+    most = 2**29 // checks.whole("dimension", dimension)
     checks.whole("n_objects", n_objects, most=most, rule="all numbers must be in memory")
     return checks.generator(random_state)
 

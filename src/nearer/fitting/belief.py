@@ -23,29 +23,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit
 
 from nearer import checks
-from nearer.fitting import heldout
-from nearer.fitting.heldout import (
-    EXACT_PRIORS,
-    SAME,
-    HeldOut,
-    HeldOutJudge,
-    Tuned,
-    along_priors,
-    hold_out,
-    predicted_tau,
-    settle,
-    tune,
-    tune_from,
-)
+from nearer.fitting import heldout, likelihood
+from nearer.fitting.heldout import HeldOut, HeldOutJudge, Tuned
 from nearer.fitting.initial import FEWEST, NEARLY, ROUGH
-from nearer.fitting.likelihood import (
-    Answers,
-    Comparisons,
-    Noise,
-    PredictedMargins,
-    as_answers,
-    moderate,
-)
+from nearer.fitting.likelihood import Answers, Comparisons, Noise, as_answers
 from nearer.fitting.posterior import (
     QUESTIONS,
     WEAK_PRIOR,
@@ -137,8 +118,8 @@ class Belief:
         self._keys, self._odds = np.empty(0, dtype=np.int64), np.empty(0)
         self._tried: dict[int, Tuned] = {}
         self._rival: Tuned | None = None  # the best of the other curve
-        self.is_exact, self._may_be_exact = False, may_be_exact
-        self._every_fold = every_fold
+        self.is_exact, self._may_be_exact = False, checks.flag("may_be_exact", may_be_exact)
+        self._every_fold = checks.flag("every_fold", every_fold)
         self._predicted = np.empty((2, 0))  # margins of the last answers, and their weights
         self.held_out: HeldOut | None = None
         self.fit: Posterior = fit_posterior(self.answers, d, self._plain)
@@ -258,7 +239,7 @@ class Belief:
 
     def _predicted_tau(self, questions: Questions) -> float:
         margins, weights = self._predicted
-        return predicted_tau(self.fit, margins, weights, questions)
+        return heldout.predicted_tau(self.fit, margins, weights, questions)
 
     @property
     def times(self) -> NDArray[np.int64]:
@@ -302,7 +283,9 @@ class Belief:
         predictions would vary less, but would be out of date.
         """
         if len(triplets):
-            noted = np.stack([moderate(*self.fit.margins(triplets)), 1 / self.odds(triplets)])
+            noted = np.stack(
+                [likelihood.moderate(*self.fit.margins(triplets)), 1 / self.odds(triplets)]
+            )
             fold = 1 + (len(self.answers) + len(triplets)) // heldout.FOLDS
             self._predicted = np.hstack([self._predicted, noted])[:, -fold:]
 
@@ -341,7 +324,9 @@ class Belief:
         self._revise()
         known, somewhere = self.held_out, self.fit.positions.any()
         if self.is_exact and known and somewhere and self.dimension != before:
-            assert isinstance(known.predictions, PredictedMargins)  # others are out of date
+            assert isinstance(
+                known.predictions, likelihood.PredictedMargins
+            )  # others are out of date
             weights = self.answers.weights[known.rows] / self.answers.odds[known.rows]
             self._predicted = np.stack([known.predictions.margins, weights])
 
@@ -361,7 +346,7 @@ class Belief:
         distances, so that only the dimension is left to compare.
         """
         assert known is not None
-        d, noise = self.dimension, Noise(max(known.noise.prior, EXACT_PRIORS[0]), bias=True)
+        d, noise = self.dimension, Noise(max(known.noise.prior, heldout.EXACT_PRIORS[0]), bias=True)
         held = self._widest(self._hold_out_exactly(d, noise, known))
         if self._free and self._in_one_place(held, rival):
             return True
@@ -376,7 +361,7 @@ class Belief:
             held = self._tried[d].best
         if rival is None and held.own_curve.lapse > heldout.SAME_LAPSE:
             lapsing = replace(held.noise, lapse=held.own_curve.lapse)
-            other = hold_out(self.answers, d, lapsing, starts=held.fits, rng=self._rng)
+            other = heldout.hold_out(self.answers, d, lapsing, starts=held.fits, rng=self._rng)
             self.is_exact = other.advantage(held) <= 0.0
         if self.is_exact:
             self.fit = replace(self._fit_anew(d, noise, [held.fits[0], None]), curve=held.curve)
@@ -395,9 +380,12 @@ class Belief:
         """
         if not isinstance(self.answers, Comparisons) or not _agree_on_one_order(self.answers):
             return False
-        noise, nowhere = Noise(EXACT_PRIORS[0], bias=True), np.zeros((self.answers.n_objects, 1))
-        held = hold_out(self.answers, 1, noise, starts=(nowhere,) * heldout.FOLDS)
-        better = any(rival.advantage(held) > SAME for rival in rivals if rival is not None)
+        noise, nowhere = (
+            Noise(heldout.EXACT_PRIORS[0], bias=True),
+            np.zeros((self.answers.n_objects, 1)),
+        )
+        held = heldout.hold_out(self.answers, 1, noise, starts=(nowhere,) * heldout.FOLDS)
+        better = any(rival.advantage(held) > heldout.SAME for rival in rivals if rival is not None)
         if better or not held.beats_a_coin:
             return False
         fit = fit_posterior(self.answers, 1, noise, start=nowhere)
@@ -408,13 +396,13 @@ class Belief:
     def _hold_out_exactly(self, d: int, noise: Noise, known: HeldOut) -> HeldOut:
         """Held-out predictions by fits that start from known ones in as many dimensions or more."""
         starts = _in_fewer_dimensions(known, d)
-        return hold_out(self.answers, d, noise, starts=starts, rng=self._rng)
+        return heldout.hold_out(self.answers, d, noise, starts=starts, rng=self._rng)
 
     def _widest(self, held: HeldOut) -> HeldOut:
         """Predictions under priors twice or half as wide, as long as they improve."""
         for factor in (heldout.STEP, 1 / heldout.STEP):
             best = held
-            for other in along_priors(self.answers, held, factor):
+            for other in heldout.along_priors(self.answers, held, factor):
                 if other.score <= best.score:
                     break
                 best = other
@@ -429,7 +417,7 @@ class Belief:
     def _less_probable_than(self, p: float, fit: Posterior | None = None) -> float:
         """Share of the answers that are less probable than p under the present fit or another."""
         predictions = self.answers.predictions(self.fit if fit is None else fit)
-        assert isinstance(predictions, PredictedMargins)
+        assert isinstance(predictions, likelihood.PredictedMargins)
         return float(np.average(expit(predictions.margins) < p, weights=self.answers.weights))
 
     def _settle_exact(self, d: int, noise: Noise) -> int:
@@ -447,7 +435,7 @@ class Belief:
                     scores[neighbour] = again.pieces
             return held.pieces
 
-        return settle(d, attempt, scores, self._most_carried(d))
+        return heldout.settle(d, attempt, scores, self._most_carried(d))
 
     def _review_noisy(self) -> None:
         before, noise, d = self.held_out, self.fit.noise, self.dimension
@@ -467,7 +455,9 @@ class Belief:
             held = tuned.strongest
             if self._every_fold or held.fitted_noise != held.noise:
                 every = self._every_fold
-                held = hold_out(self.answers, d, noise, starts=fits, rng=self._rng, every=every)
+                held = heldout.hold_out(
+                    self.answers, d, noise, starts=fits, rng=self._rng, every=every
+                )
         known = held.fits if held and before is None else ()
         best = self._fit_anew(d, noise, [*known, *[None] * _STARTS][:_STARTS])
         self.fit = best if held is None else replace(best, curve=held.curve)
@@ -510,14 +500,14 @@ class Belief:
     def _tune(self, d: int, like: HeldOut) -> Tuned | None:
         """The result of a search that starts from known fits."""
         starts = _in_fewer_dimensions(like, d)
-        return tune(self.answers, d, like.noise, starts=starts, rng=self._rng)
+        return heldout.tune(self.answers, d, like.noise, starts=starts, rng=self._rng)
 
     def _choose_curve(self, d: int, before: HeldOut | None) -> Tuned | None:
         """The best noise under either curve."""
         if before is None or self._rival is None:
-            one = tune(self.answers, d, Noise(WEAK_PRIOR, tail=1.0), rng=self._rng)
+            one = heldout.tune(self.answers, d, Noise(WEAK_PRIOR, tail=1.0), rng=self._rng)
             known = None if one is None else one.tried[WEAK_PRIOR]
-            other = None if known is None else tune_from(self.answers, known, self._plain)
+            other = None if known is None else heldout.tune_from(self.answers, known, self._plain)
         else:
             one, other = self._tune(d, before), self._tune(d, self._rival.best)
         if one is None or other is None:
@@ -528,7 +518,7 @@ class Belief:
     def _other_curve_is_better(self, d: int) -> bool:
         """Compare both curves again if one was chosen in another dimension; the better remains."""
         known, rival = self._tried[d], self._rival
-        tuned = rival and tune_from(self.answers, known.best, rival.best.fitted_noise)
+        tuned = rival and heldout.tune_from(self.answers, known.best, rival.best.fitted_noise)
         if tuned is None:
             return False
         self._rival, self._tried[d] = sorted([known, tuned], key=lambda each: each.best.score)
@@ -544,7 +534,7 @@ class Belief:
             self._tried[e] = max(rivals, key=lambda tuned: tuned.best.score)
             return self._tried[e].best.pieces
 
-        return settle(d, attempt, {d: tuned.best.pieces}, self._most_carried(d))
+        return heldout.settle(d, attempt, {d: tuned.best.pieces}, self._most_carried(d))
 
     def _most_carried(self, d: int) -> int:
         """The most dimensions for which there are enough answers; at least d."""

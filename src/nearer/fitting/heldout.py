@@ -43,14 +43,7 @@ from nearer.fitting.posterior import (
     least,
     spread_out,
 )
-from nearer.fitting.solver import (
-    Fit,
-    Loss,
-    margins,
-    minimise,
-    principal_axes,
-    wants_gpu,
-)
+from nearer.fitting.solver import Fit, Loss, margins, minimise, principal_axes, wants_gpu
 from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import Floats, Objects, Questions, hash_rows
 

@@ -22,14 +22,7 @@ from scipy.special import ndtr, softmax
 
 from nearer.fitting.heldout import FLATTEST, FOLDS, SAME, HeldOut, fold_of, judged
 from nearer.fitting.initial import ROUGH
-from nearer.fitting.likelihood import (
-    Answers,
-    Choices,
-    Curve,
-    Noise,
-    PredictedMargins,
-    as_answers,
-)
+from nearer.fitting.likelihood import Answers, Choices, Curve, Noise, PredictedMargins, as_answers
 from nearer.fitting.posterior import QUESTIONS, Posterior
 from nearer.fitting.solver import minimise
 from nearer.metrics import procrustes

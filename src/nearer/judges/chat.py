@@ -166,11 +166,10 @@ class ChatJudge:
         self.system: str = checks.text("system", system)
         self.option_order: OptionOrder = OptionOrder(random_state)
         self.block_size: int = checks.whole("together", together)
-        if grades and together > 1:
+        if checks.flag("grades", grades) and together > 1:
             rule = "log-probabilities are read for one question a prompt; choose one of them"
             raise InvalidInput(f"grades=True with together={together}: {rule}")
-        rule = "the name of an environment variable, or None"
-        self._key = checks.one("key", key, str | None, rule)
+        self._key = checks.title(key, "key")
         if key is not None and not self._secret():
             remedy = "put the key there, name another with key=, or key=None if none is needed"
             raise JudgeError(f"the environment variable {key} is not set: {remedy}")
@@ -181,7 +180,7 @@ class ChatJudge:
         self._attempts = checks.whole("attempts", attempts)
         self._pause = checks.not_negative("pause", pause)
         rule = "fields of the request in JSON, such as {'temperature': 0}, but model and messages"
-        self._options = checks.one("options", options or {}, dict, rule)
+        self._options = checks.one("options", {} if options is None else options, dict, rule)
         try:
             json.dumps(options, allow_nan=False)
             if self._options.keys() & {"model", "messages"}:

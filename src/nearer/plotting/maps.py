@@ -116,7 +116,7 @@ class _PrintedMap:
 
     def __init__(self, shown: MapInputs, picture_size: float | None) -> None:
         self.shown, self.picture_size = shown, picture_size
-        checks.positive("picture_size", picture_size or PICTURE)
+        checks.positive("picture_size", PICTURE if picture_size is None else picture_size)
         self.n, self.k = shown.places.shape
         self.on_a_line = self.k == 1
         few = min(1.0, _FEW / max(self.n, 1))
@@ -433,7 +433,7 @@ def explore_positions(
     (True, False)
     """
     shown = canvas.read_inputs(positions, labels, covariances, pictures, colour)
-    size = checks.positive("picture_size", picture_size or PICTURE)
+    size = checks.positive("picture_size", PICTURE if picture_size is None else picture_size)
     data: dict[str, Any] = {
         "names": shown.labels or [str(i) for i in range(len(shown.places))],
         "places": _rounded(shown.places),

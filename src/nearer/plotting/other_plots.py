@@ -55,6 +55,7 @@ def plot_basis(basis: Basis, positions: ArrayLike, *, ax: Axes | None = None) ->
     """
     checks.one("basis", basis, "axes", "what nearer.choose_basis finds")
     ax, flat = axes_on(ax), _flat(positions)
+    checks.whole("n_objects", len(flat), least=basis.n_objects, rule="as many as the basis has")
     ax.scatter(flat[:, 0], flat[:, 1], s=10, color=GREY, linewidths=0)
     for i, axis in enumerate(basis.axes):
         colour = COLOURS[i % len(COLOURS)]
@@ -175,7 +176,7 @@ def plot_people(weights: ArrayLike, names: ArrayLike, ax: Axes | None = None) ->
     'weight of axis 1'
     """
     ax = axes_on(ax)
-    shown, names = as_points(weights)[:, :2], np.atleast_1d(np.asarray(names))
+    shown, names = as_points(weights)[:, :2], np.atleast_1d(checks.as_array(names))
     if len(names) != len(shown):
         raise InvalidInput(f"{len(names)} names of {len(shown)} people; give one for each")
     has_two = shown.shape[1] == 2

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from nearer import __version__
+from nearer import __version__, checks
 from nearer.checks import amount
 from nearer.embedding import Embedding
-from nearer.errors import InvalidInput
+from nearer.errors import InvalidInput, visible
 from nearer.files import content_suffix, data_url, templates, write_bytes
 from nearer.plotting.canvas import MANY, as_picture
 from nearer.plotting.maps import plot_positions
@@ -40,6 +40,9 @@ def write_report(
     pictures: Sequence[Any] | None,
 ) -> None:
     """Write a report to ``.html`` or ``.md``; `Embedding.report` describes the parameters."""
+    checks.one("title", title, str, "a text")
+    checks.one("command", command, str | None, "a text, or None")
+    origin = {} if source is None else checks.one("source", source, Mapping, "name → value")
     suffix = content_suffix(path)
     if suffix not in (".html", ".md"):
         raise InvalidInput(f"{path}: a report is written to .html or .md; end the name so")
@@ -53,7 +56,7 @@ def write_report(
         title=title,
         command=command,
         call=command or embedding.details.get("call"),
-        facts=[*(source or {}).items(), *versions.items()],
+        facts=[(str(k), str(v)) for k, v in (origin | versions).items()],
         figures=figures,
         **_facts(embedding),
         **_values(embedding),
@@ -61,7 +64,7 @@ def write_report(
     if suffix == ".md":
         for name, content in figures.values():
             write_bytes(Path(path).parent / name, content)
-    write_bytes(path, (re.sub(r"\n{3,}", "\n\n", text).strip() + "\n").encode())
+    write_bytes(path, (re.sub(r"\n{3,}", "\n\n", visible(text)).strip() + "\n").encode())
 
 
 def methods_text(embedding: Embedding) -> str:
