@@ -229,3 +229,12 @@ def test_where_nothing_moved_all_objects_hold_the_maps_together():
         best = nearer.metrics.procrustes(a.positions, b.positions).aligned - a.positions
         # laid over each other by a half of them, the others are 6 to 27 % farther apart
         assert np.linalg.norm(comparison.displacement) < 1.02 * np.linalg.norm(best)
+
+
+def test_limits_of_a_displacement_are_those_of_95_percent():
+    a, b = nothing_moved(2, 0)
+    b.positions[0] += [0.6, 0.8]
+    comparison = nearer.compare(a, b, n_permutations=1, n_draws=1000, random_state=0)
+    assert comparison.displacement[0] == pytest.approx(1, abs=0.3)
+    sd = np.sqrt(2 * 0.01)  # of both maps, along the displacement
+    assert (comparison.high - comparison.low)[0] == pytest.approx(2 * 1.96 * sd, rel=0.1)

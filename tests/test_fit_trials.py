@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nearer
+from nearer._fit import load_answers
 from nearer.asking.oracles import CrowdOracle, Person
 from nearer.errors import InvalidInput
 from nearer.fitting.likelihood import as_answers
@@ -151,3 +152,10 @@ def test_a_weight_of_each_trial_keeps_choices_whole(tmp_path):
     )
     assert one.n_comparisons == other.n_comparisons == 200
     np.testing.assert_array_equal(one.positions, other.positions)
+
+
+def test_triplets_of_a_trial_share_its_weight():
+    trials = Trials.near([0, 4, 2], [[1, 2, 3], [0, 2, 3], [0, 1, 3]], [[1], [0, 2], [3]])
+    split = load_answers(trials, None, [1.0, 2.0, 0.5], None, "numbers").split()
+    assert split.ids.tolist() == [0, 0, 1, 1, 2, 2]
+    assert split.weights.tolist() == [0.5, 0.5, 1.0, 1.0, 0.25, 0.25]

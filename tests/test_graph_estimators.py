@@ -67,3 +67,11 @@ def test_frames_and_generators():
     assert list(out.columns) == ["loe0"]
     graph = nearer.KNNGraphEmbedding(n_components=1).set_output(transform="pandas")
     assert list(graph.fit_transform(lists).columns) == ["knngraphembedding0"]
+
+
+def test_where_objects_are_dense_their_neighbours_are_near():
+    """Neighbourhoods are narrow there, so a step of the walk is short."""
+    X = np.sort(np.random.default_rng(0).random(200) ** 3)[:, None]
+    model = nearer.KNNGraphEmbedding(1).fit(lists(X, 12))
+    pairs = np.triu_indices(200, 1)
+    assert np.corrcoef(model.distances_[pairs], np.abs(X - X.T)[pairs])[0, 1] > 0.99

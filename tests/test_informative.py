@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 import nearer
-from nearer.algorithms.choose_questions import Candidates, choose_questions
+from nearer.algorithms.choose_questions import (
+    RANDOM_SHARE,
+    Candidates,
+    choose_questions,
+    draw_round,
+)
 from nearer.fitting.belief import Belief
 from nearer.questions import answered, pack, random_questions
 
@@ -182,3 +187,17 @@ def test_arguments_are_checked(arguments, message):
 def test_a_mask_of_the_wrong_form_is_refused():
     with pytest.raises(nearer.errors.InvalidInput, match="a boolean for each"):
         nearer.adaptive(9, budget=9, askable=lambda q: np.ones(len(q)), random_state=0)
+
+
+@pytest.mark.parametrize("m", [0, 600])
+def test_a_round_says_which_of_its_questions_are_random(m):
+    X, rng = np.random.default_rng(0).normal(size=(30, 2)), np.random.default_rng(1)
+    belief = Belief(30, 2, 0)
+    if m:
+        questions = random_questions(30, m, rng)
+        belief.learn(answered(questions, people(X)(questions)))
+    _, random = draw_round(belief, Candidates(30, None), 200, rng)
+    assert len(random) == 200
+    share = max(RANDOM_SHARE, belief.share_guessed)
+    assert random.sum() == round(200 * share)
+    assert (share < 1) == bool(m)

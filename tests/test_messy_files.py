@@ -56,7 +56,9 @@ def test_what_can_only_mean_one_thing_is_read(tmp_path, data):
     assert read.triplets.tolist() == [[0, 1, 2], [1, 2, 0], [2, 1, 0]]
 
 
-@pytest.mark.parametrize(("said", "weight"), [("1,5", 1.5), ("1.5", 1.5), ("1,500", np.nan)])
+@pytest.mark.parametrize(
+    ("said", "weight"), [("1,5", 1.5), ("1.5", 1.5), ("1,25", 1.25), ("1,500", np.nan)]
+)
 def test_a_decimal_comma_is_read_unless_it_may_cut_off_thousands(tmp_path, said, weight):
     rows = [(*row, said, said) for row in ROWS]
     file = tmp_path / "t.csv"

@@ -72,6 +72,7 @@ def test_people_who_weigh_axes_differently_are_predicted_better_by_weights():
     embedding = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
     assert embedding.weights.shape == (10, 2)
     np.testing.assert_allclose(np.log(embedding.weights).mean(axis=0), 0, atol=1e-9)
+    assert 0.5 < np.log(embedding.weights).std() < 1.1  # less with the least spread
     right, logs = [], []
     for person in embedding.people["id"]:
         asked = further[whose == person]
@@ -391,3 +392,18 @@ def test_files_that_no_euclidean_map_fits_are_flagged(kind, tmp_path):
     assert p > 0.5 if kind == "Euclidean" else p < 0.01
     embedding.report(tmp_path / "report.md")
     assert f"| other distances | {p:.3f} |" in (tmp_path / "report.md").read_text("utf-8")
+
+
+def test_probabilities_for_a_person_have_the_sensitivity_of_that_person():
+    X = np.random.default_rng(3).normal(size=(20, 2))
+    people = [Person(reliability=r) for r in (1.0, 1.0, 1.0, 1.0, 0.3)]
+    crowd = CrowdOracle(X, people, scale=0.4, random_state=1)
+    questions = random_questions(20, 2000, np.random.default_rng(0))
+    rows = answered(questions, crowd(questions))
+    known = {"n_components": 2, "n_objects": 20, "random_state": 0}
+    embedding = nearer.fit(rows, people=crowd.answered_by, **known)
+    rated = embedding.people["sensitivity"]
+    assert rated.argmin() == 4
+    sure = [embedding.predict_proba(questions, person=p).max(axis=1).mean() for p in range(5)]
+    assert np.argmin(sure) == 4
+    assert min(sure[:4]) > 0.05 + sure[4]

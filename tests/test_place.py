@@ -329,3 +329,19 @@ def test_placed_objects_have_neighbours_and_a_frame():
     assert list(frame.columns) == ["name", "x1", "x2", "sd1", "sd2"]
     with pytest.raises(nearer.errors.InvalidInput, match="none of the 3 objects"):
         placed.nearest(5)
+
+
+def test_no_object_takes_more_than_twice_its_share_of_the_budget():
+    """One whose answers are coins never becomes certain; the others leave most of their share."""
+    X = np.concatenate([OLD, 10 * np.random.default_rng(0).normal(size=(30, 2))])
+    exact, rng, asked = nearer.PointOracle(X), np.random.default_rng(1), np.zeros(110, int)
+
+    def oracle(questions):
+        new = questions.max(axis=1)
+        np.add.at(asked, new, 1)
+        return np.where(new == 80, rng.random(len(new)) < 0.5, exact(questions))
+
+    placing = place_among(posterior(), np.arange(80, 110), budget=6000, rng=rng)
+    assert nearer.run(placing, oracle).uncertain <= 5
+    assert asked.sum() < 5000
+    assert asked[80] == asked.max() <= 2 * 6000 / 30 * 1.04

@@ -185,7 +185,8 @@ def test_the_last_answer_can_be_changed_until_the_next(bench):
     bench.answer(person, second.lease, "left")
     with pytest.raises(Refusal, match="only the last answer can be taken back"):
         bench.answer(person, first.lease, "left", instead=True)
-    assert people_report(bench.store.reader())[0].taken_back == 2
+    report = people_report(bench.store.reader())[0]
+    assert (report.taken_back, report.answered, report.undecided) == (2, 2, 1)
 
 
 def test_replacing_an_answer_cannot_fill_the_disk(bench):

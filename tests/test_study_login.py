@@ -187,3 +187,11 @@ def test_a_full_disk_at_set_up_uses_up_no_link(tmp_path):
     web.study.store._db.execute("PRAGMA query_only = OFF")
     assert web.client.post(f"/setup/{web.setup}", data=WHO).status_code == 303
     web.close()
+
+
+def test_the_latest_tries_are_remembered_where_there_are_too_many(monkeypatch):
+    monkeypatch.setattr("nearer.study.auth._REMEMBERED", 10)
+    rate = Rate(1)
+    for k in range(20):
+        assert rate.wait(f"address {k}", 1) == 0.0
+    assert [rate.wait(f"address {k}", 1) > 0 for k in (19, 0)] == [True, False]

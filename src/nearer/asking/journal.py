@@ -164,8 +164,6 @@ class Journal:
         except sqlite3.Error as error:
             remedy = "earlier answers are safe in it; make room, then repeat the call"
             raise JournalError(f"{self.path}: cannot be written ({error}); {remedy}") from error
-        self.spent += sum(call.cost for call in calls)
-        self.calls += sum(call.tries for call in calls)
         self._length += sum(len(call.rows) for call in calls)
 
     def _differing(self, now: dict[str, Any]) -> list[tuple[str, str]]:
