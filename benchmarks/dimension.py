@@ -30,7 +30,6 @@ from benchmarks._lore import fit_low_rank
 from benchmarks.harness import Cell, Rows, grid, pick, table
 from nearer.questions import answered, random_questions
 
-DOCS = "dimension.md"
 FAMILIES = ("cube", "ball", "mixture")
 FIRST = 10_000  # the first number; the files that the probabilities were fitted to begin at 0
 SHORT, FULL = 40, 200
