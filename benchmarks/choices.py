@@ -130,8 +130,8 @@ def _judged(belief: Belief, test: Trials, n: int) -> dict[str, float]:
     choices = as_answers(test, n)
     predictions, curve = choices.predictions(belief.fit), belief.fit.curve
     weights = choices.weights / choices.weights.sum()
-    logs = predictions.along(curve.sharpness, curve.lapse)[0]
-    _, best = fit_curve(predictions, choices.weights)
+    logs = curve.log_likelihood(predictions)
+    best = fit_curve(predictions, choices.weights).log_likelihood(predictions)
     known = np.isfinite(predictions.right)
     return {
         "accuracy": float(np.average(predictions.right[known], weights=weights[known])),

@@ -92,7 +92,7 @@ def test_it_stops_when_it_expects_to_be_good_enough():
     X = nearer.datasets.make_gaussian(20, 1, random_state=2)
     asked = {}
     for quality in (0.9, 0.98, 1.0):
-        strategy = nearer.adaptive(20, budget=900, quality=quality, random_state=0)
+        strategy = nearer.adaptive(20, budget=900, n_components=1, quality=quality, random_state=0)
         result = nearer.run(strategy, people(X, 0.05))
         asked[quality] = result.n_comparisons
         if quality < 1:

@@ -112,7 +112,7 @@ def test_the_true_curve_is_estimated(sharpness, lapse):
     rng = np.random.default_rng(0)
     t = rng.normal(scale=4 / sharpness, size=50_000)
     says_so = rng.random(len(t)) < lapse + (1 - 2 * lapse) * expit(sharpness * t)
-    curve, _ = fit_curve(PredictedMargins(np.where(says_so, t, -t)), np.ones(len(t)))
+    curve = fit_curve(PredictedMargins(np.where(says_so, t, -t)), np.ones(len(t)))
     assert curve.sharpness == pytest.approx(sharpness, rel=0.1)
     assert curve.lapse == pytest.approx(lapse, abs=0.02)
 

@@ -1,9 +1,8 @@
 """Coarse work in parallel, if the user asked for it: see docs/scale.md.
 
-Restarts, bootstrap draws, folds and simulated studies are pure functions of their arguments, which
-go through joblib. Outside of ``joblib.parallel_config(...)`` they run one after the other, because
-passes over answers use all cores already. A caller whose pieces take less than a second asks
-`is_parallel` first.
+Restarts, bootstrap draws and simulated studies are pure functions of their arguments, which go
+through joblib. Outside of ``joblib.parallel_config(...)`` they run one after the other, because
+passes over answers use all cores already.
 """
 
 from __future__ import annotations
@@ -30,15 +29,6 @@ def parallel_map(work: Callable[..., T], arguments: Iterable[tuple[Any, ...]]) -
     from joblib import Parallel, delayed  # noqa: PLC0415 - slow to import
 
     return list(Parallel()(delayed(work)(*args) for args in arguments))
-
-
-def is_parallel() -> bool:
-    """True if the user asked for several jobs at a time."""
-    if "joblib" not in sys.modules:
-        return False
-    from joblib import effective_n_jobs  # noqa: PLC0415 - slow to import
-
-    return bool(effective_n_jobs(None) > 1)
 
 
 @contextmanager

@@ -298,31 +298,23 @@ def _restart(normal: Normal, scene: Scene, answered: Answered, n: int) -> None:
 
 @helper
 def _judge(
-    normal: Normal,
-    scene: Scene,
-    answered: Answered,
-    first: int,
-    n: int,
-    work: Work,
-    certain: float,
+    normal: Normal, scene: Scene, answered: Answered, n: int, work: Work, certain: float
 ) -> int:
-    """Sweep once; returns the state of the object."""
+    """Sweep twice, since the first sweep moves the mean far; return the state of the object."""
+    _sweep(normal, scene, answered, n, work)
     evidence, surprise = _sweep(normal, scene, answered, n, work)
     if surprise > _SURPRISE:
         return CONTRADICTED
     variance, d = 0.0, len(normal[0])
     for i in range(d):
         variance += normal[1][i, i]
-    narrow = variance <= d * certain
-    if not narrow and (first ^ n) < first:  # also whenever the answers have doubled
+    if variance > d * certain:
         return OPEN
     # the anchors are a sample of the prior, with equal shares
     floor = evidence + math.log(len(scene.anchors))
     mass = _elsewhere(normal[0], variance, floor, scene, answered, n)
     if mass > 1.0:
         return CONTRADICTED
-    if not narrow:
-        return OPEN
     return OPEN if mass > _ELSEWHERE else PLACED
 
 
@@ -341,7 +333,7 @@ def learn(
         own = (answered[0][x], answered[1][x], answered[2][x])
         if states[x] != CONTRADICTED:
             _take_in(normal, scene, own, first, n, work)
-            states[x] = _judge(normal, scene, own, first, n, work, certain)
+            states[x] = _judge(normal, scene, own, n, work, certain)
         if states[x] == CONTRADICTED:
             _restart(normal, scene, own, n)
             _take_in(normal, scene, own, 0, n, work)

@@ -281,7 +281,7 @@ def _ask(
             break
         if asked and len(tested := source.read(questions[random], answers[random])):
             predictions = as_answers(tested, n).predictions(belief.fit)
-            logs = predictions.along(belief.fit.curve.sharpness, belief.fit.curve.lapse)[0]
+            logs = belief.fit.curve.log_likelihood(predictions)
             right = float(np.nan_to_num(predictions.right, nan=0.5).sum())
             curve.append((asked, len(logs), right, float(logs.sum())))
         source.add(questions, answers, belief)

@@ -453,7 +453,7 @@ class Belief:
                 tuned = self._tried[d]
             noise, fits = tuned.strongest.fitted_noise, tuned.strongest.fits
             held = tuned.strongest
-            if self._every_fold or held.fitted_noise != held.noise:
+            if self._every_fold or held.lapse_differs:
                 every = self._every_fold
                 held = heldout.hold_out(
                     self.answers, d, noise, starts=fits, rng=self._rng, every=every

@@ -41,10 +41,10 @@ from nearer.fitting.posterior import (
     cloud,
     fit_posterior,
     least,
+    one_blas_thread,
     spread_out,
 )
 from nearer.fitting.solver import Fit, Loss, margins, minimise, principal_axes, wants_gpu
-from nearer.parallel import is_parallel, parallel_map
 from nearer.questions import Floats, Objects, Questions, hash_rows
 
 # `python -m benchmarks sensitivity` halves and doubles those of chosen questions.
@@ -61,7 +61,6 @@ LEAST_PRIOR = 0.5
 EXACT_PRIORS = STEP * WEAK_PRIOR, WEAK_PRIOR * EXACT_PRIOR
 FLATTEST = 0.05  # sharpness of predictions that are nearly guesses
 SAME_LAPSE = 0.5 / math.sqrt(QUESTIONS)  # the standard error of a rate from QUESTIONS answers
-_FAR = 1 << 16  # terms; a fold with more is fitted in another process: about a second of passes
 _TRIED = (2.63, 1.14, -0.12)  # a, b and c of docs/dimensions.md
 _UNTRIED = (0.64, -0.08)  # a' and c' there
 _MOST_ROOT = 40.0  # of √N; few answers in `dimension_fit` carried more information
@@ -74,14 +73,27 @@ class HeldOut:
 
     rows: NDArray[np.int64]  # of the evidence
     predictions: PredictedMargins | PredictedChoices
-    log_likelihood: Floats  # of each under `own_curve`
     counts: Floats  # number of equal answers in each row, one on average
     weights: Floats  # 1/odds of each question, one on average
     piece: NDArray[np.int64]  # answers about the same three objects have the same number
     noise: Noise  # assumed by the fits behind them
-    curve: Curve  # for random questions
-    own_curve: Curve  # for the questions asked
     fits: tuple[Floats, ...]  # positions for each fold, from which later fits start
+
+    @cached_property
+    def own_curve(self) -> Curve:
+        """The curve for the questions asked."""
+        return fit_curve(self.predictions, self.counts)
+
+    @cached_property
+    def log_likelihood(self) -> Floats:
+        """That of each answer under `own_curve`."""
+        return self.own_curve.log_likelihood(self.predictions)
+
+    @cached_property
+    def curve(self) -> Curve:
+        """The curve for random questions."""
+        same = np.array_equal(self.weights, self.counts)
+        return self.own_curve if same else fit_curve(self.predictions, self.weights)
 
     @cached_property
     def pieces(self) -> Floats:
@@ -102,6 +114,11 @@ class HeldOut:
         """The noise for further fits, without lapses if there is a t curve or a bias of objects."""
         lapse = 0.0 if self.noise.tail or self.noise.bias else self.own_curve.lapse
         return replace(self.noise, lapse=lapse)
+
+    @property
+    def lapse_differs(self) -> bool:
+        """Whether the lapse rate differs from the one that the fits assumed."""
+        return abs(self.fitted_noise.lapse - self.noise.lapse) > SAME_LAPSE
 
     @property
     def effective_share(self) -> float:
@@ -173,6 +190,8 @@ def hold_out(
     since positions fitted to its answers would stay near them under a wide prior. Without `every`,
     no more folds are fitted than are needed to compare settings.
     """
+    from nearer._kernels.compiling import PART, side_by_side  # noqa: PLC0415 - a GPU needs none
+
     work: list[Any] = []
     held = 0.0
     for k in range(FOLDS):
@@ -183,18 +202,19 @@ def hold_out(
         if held >= QUESTIONS and not every:
             break
 
-    def predict(seen: Any, unseen: Any, start: Floats) -> tuple[Floats, Any]:
-        fit = fit_posterior(seen, n_components, noise, start=start, tol=_ENOUGH)
-        return fit.positions, unseen.predict(fit)
+    done: dict[int, tuple[Floats, Any]] = {}
 
-    far = len(work) > 1 and answers.terms >= _FAR and is_parallel()
-    if far and not wants_gpu(answers.terms, answers.n_objects):  # go without what is laid out
-        done = parallel_map(
-            predict, [(replace(seen), replace(unseen), X) for seen, unseen, X in work]
-        )
-    else:
-        done = [predict(*fold) for fold in work]
-    fits, predicted = zip(*done, strict=True)
+    def predict(_: int, folds: slice) -> None:
+        for k in range(len(work))[folds]:
+            seen, unseen, start = work[k]
+            fit = fit_posterior(seen, n_components, noise, start=start, tol=_ENOUGH)
+            done[k] = fit.positions, unseen.predict(fit)
+
+    # Passes over many answers use all cores themselves.
+    one_by_one = answers.terms >= 2 * PART or wants_gpu(answers.terms, answers.n_objects)
+    with one_blas_thread():
+        side_by_side(predict, len(work), 1 if one_by_one else len(work))
+    fits, predicted = zip(*(done[k] for k in range(len(work))), strict=True)
     at = np.concatenate([_split_off_fold(answers, k)[2] for k in range(len(work))])
     return judged(answers, at, np.concatenate(predicted), noise, fits)
 
@@ -202,14 +222,12 @@ def hold_out(
 def judged(
     answers: Answers, at: Objects, predicted: Floats, noise: Noise, fits: tuple[Floats, ...]
 ) -> HeldOut:
-    """Predictions of some rows, with the curves of the largest likelihood."""
-    predictions = answers.part(at).beside(predicted)
+    """Predictions of some rows, as evidence."""
     asked, weights = answers.weights[at], answers.weights[at] / answers.odds[at]
-    own, logs = fit_curve(predictions, asked)
-    curve = fit_curve(predictions, weights)[0] if (weights != asked).any() else own
     piece = np.unique(answers.group[at], return_inverse=True)[1]
     counts, weights = asked / asked.mean(), weights / weights.mean()
-    return HeldOut(at, predictions, logs, counts, weights, piece, noise, curve, own, fits)
+    predictions = answers.part(at).beside(predicted)
+    return HeldOut(at, predictions, counts, weights, piece, noise, fits)
 
 
 def hold_out_once(
@@ -232,11 +250,10 @@ def hold_out_once(
         rows[~out], n, n_components, loss=loss, weights=weights[~out], rng=rng, max_iter=1000
     )
     predictions = PredictedMargins(margins(fit.positions, rows[out]))
-    curve, logs = fit_curve(predictions, weights[out])
     piece = np.unique(group[out], return_inverse=True)[1]
     counts = weights[out] / weights[out].mean()
     at, fits = np.flatnonzero(out), (fit.positions,)
-    return HeldOut(at, predictions, logs, counts, counts, piece, Noise(), curve, curve, fits)
+    return HeldOut(at, predictions, counts, counts, piece, Noise(), fits)
 
 
 def tune(
@@ -257,7 +274,7 @@ def tune(
     if len(np.unique(answers.group)) < FEWEST * FOLDS:
         return None
     best = hold_out(answers, n_components, noise, starts=starts, rng=rng)
-    if abs(best.fitted_noise.lapse - noise.lapse) > SAME_LAPSE:
+    if best.lapse_differs:
         again = hold_out(answers, n_components, best.fitted_noise, starts=best.fits)
         best = max(best, again, key=lambda held: held.score)
     tried, weakest = {best.noise.prior: best}, best
@@ -291,8 +308,8 @@ def tune_from(answers: Answers, known: HeldOut, noise: Noise) -> Tuned | None:
     return tune(answers, starts[0].shape[1], noise, starts=starts)
 
 
-def fit_curve(known: PredictedMargins | PredictedChoices, weights: Floats) -> tuple[Curve, Floats]:
-    """The curve under which the answers are most likely, and the log-likelihood of each."""
+def fit_curve(known: PredictedMargins | PredictedChoices, weights: Floats) -> Curve:
+    """The curve under which the answers are most likely."""
     scale = 1 / max(known.size, 1e-9)
 
     def cost(x: Floats) -> tuple[float, Floats]:
@@ -303,8 +320,7 @@ def fit_curve(known: PredictedMargins | PredictedChoices, weights: Floats) -> tu
     total = float(weights.sum())
     bounds = [(FLATTEST, None), (0, MOST_LAPSE)]
     sharpness, lapse = (float(value) for value in least(cost, np.array([1.0, 0.02]), bounds))
-    curve = Curve(sharpness * scale, lapse)
-    return curve, known.along(curve.sharpness, lapse)[0]
+    return Curve(sharpness * scale, lapse)
 
 
 def _split_off_fold(answers: Any, k: int) -> Any:
@@ -354,7 +370,8 @@ def check_distances(answers: Comparisons, held: HeldOut) -> float:
         predicted[:, out] = [_block_margins(Y, rows[out]) for Y in fits]
     at = np.argsort(held.rows)[some]
     logs = [held.log_likelihood[at]]
-    logs += [fit_curve(PredictedMargins(other), weights)[1] for other in predicted]
+    others = map(PredictedMargins, predicted)
+    logs += [fit_curve(other, weights).log_likelihood(other) for other in others]
     pieces = [np.bincount(held.piece[at], weights * each).astype(np.float64) for each in logs]
     best = max(advantage(each, pieces[0]) for each in pieces[1:])
     return min(1.0, len(predicted) * float(ndtr(-best)))
@@ -432,7 +449,7 @@ def predicted_tau(
     predicted rightly, would allow any sharpness, so it is at most that of the next wider prior.
     Distances whose difference the bias can outweigh are tied: any order of them is right.
     """
-    curve, _ = fit_curve(PredictedMargins(predicted), weights)
+    curve = fit_curve(PredictedMargins(predicted), weights)
     curve = replace(curve, sharpness=min(curve.sharpness, STEP))
     mean, variance = fit.margins(questions)
     known = np.abs(2 * curve.probability(moderate(mean, variance)) - 1)
@@ -606,8 +623,7 @@ class Calibration:
         if held_out is None or not isinstance(held_out.predictions, PredictedMargins):
             return None
         times = times[held_out.rows]
-        curve = held_out.curve  # the curve of `predict_proba`
-        p = np.exp(held_out.predictions.along(curve.sharpness, curve.lapse)[0])
+        p = np.exp(held_out.curve.log_likelihood(held_out.predictions))  # as `predict_proba`
         sure, right = np.maximum(p, 1 - p), (p > 0.5).astype(np.float64)
         # Sorted by margin, since rounding on a flat curve would separate right from wrong answers.
         order = np.argsort(np.abs(held_out.predictions.margins), kind="stable")

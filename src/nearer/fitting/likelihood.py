@@ -103,6 +103,10 @@ class Curve:
         margins = moderate(self.sharpness * margins, (self.error * margins) ** 2)
         return np.asarray(self.lapse + (1 - 2 * self.lapse) * expit(margins))
 
+    def log_likelihood(self, predictions: PredictedMargins | PredictedChoices) -> Floats:
+        """The log-probability of each answer, given predictions of it."""
+        return predictions.along(self.sharpness, self.lapse)[0]
+
 
 def _kernels() -> Any:
     """The kernels of choices, which need Numba."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from nearer.fitting.likelihood import Answers, Comparisons, Curve, Noise, modera
 from nearer.fitting.solver import principal_axes, random_start
 from nearer.questions import Floats, random_questions
 
-_BLAS = ThreadpoolController()
+one_blas_thread = partial(ThreadpoolController().limit, limits=1, user_api="blas")
 
 # `python -m benchmarks sensitivity` halves and doubles these. This prior hardly shrinks, since a
 # margin of this size is answered with certainty.
@@ -121,7 +122,7 @@ def least(
 
     On short vectors threads of BLAS only wait for each other, so one is used: 2 ms instead of 40.
     """
-    with _BLAS.limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         result = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=bounds)
     return np.asarray(result.x, dtype=np.float64)
 

@@ -228,7 +228,7 @@ class _ManyAnswers:
         if not len(rows):
             return np.empty(0), Curve()
         predictions = PredictedMargins(moderate(*posterior.margins(rows)))
-        curve, _ = fit_curve(predictions, np.ones(len(rows)))
+        curve = fit_curve(predictions, np.ones(len(rows)))
         return predictions.right, curve
 
 
