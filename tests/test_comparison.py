@@ -212,6 +212,14 @@ def nothing_moved(d, seed):
     return [known(X, range(25), unsure) for X in blurred]
 
 
+def test_one_in_twenty_that_stayed_seems_to_have_moved_where_the_uncertainty_is_known():
+    alarms = [
+        nearer.compare(*nothing_moved(2, seed), n_permutations=1, n_draws=100, random_state=seed)
+        for seed in range(8)
+    ]
+    assert 0 < np.mean([f.moved < 0.05 for f in alarms]) < 0.1
+
+
 @pytest.mark.slow
 def test_few_draws_in_several_dimensions_raise_few_alarms():
     alarms = [

@@ -130,6 +130,22 @@ def test_a_line_with_errors_near_ties_is_no_plane_without_errors(seed):
     assert (estimate.dimension, estimate.method) == (1, "held-out")
 
 
+def test_the_range_holds_95_percent_and_the_estimate():
+    below = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        questions = random_questions(25, 500, rng)
+        exact = nearer.PointOracle(rng.normal(size=(25, 3)))
+        people = nearer.NoisyOracle(exact, 0.1, random_state=seed)
+        estimate = estimate_dimension(answered(questions, people(questions)), 25, random_state=0)
+        low, high = estimate.dimension_low, estimate.dimension_high
+        assert low <= estimate.dimension <= high
+        chances = {d: row["probability"] for d, row in estimate.evidence.items()}
+        assert sum(chances[d] for d in chances if low <= d <= high) >= 0.95
+        below += low < estimate.dimension
+    assert below, "some estimate may be too large"
+
+
 def test_bad_options():
     with pytest.raises(InvalidInput, match="method="):
         estimate_dimension([[0, 1, 2]], method="guess")

@@ -242,10 +242,11 @@ def test_probabilities_for_further_people_are_no_surer_than_right():
     assert abs(p.max(axis=1).mean() - (p[:, 1] > 0.5).mean()) < 0.02  # .04 by fits that saw them
 
 
-def test_few_answers_leave_a_person_less_sure():
+@pytest.mark.parametrize("surer", [{"error": 0.0}, {"sensitivity": 3.0}, {"lapse": 0.0}])
+def test_probabilities_for_a_person_are_those_of_its_row_in_the_table(surer):
     _X, rows, who, *_ = crowd(2, 1200)
     embedding = nearer.fit(rows, people=who, n_components=2, n_objects=24, random_state=0)
-    sure = replace(embedding, people=embedding.people.assign(error=0.0))
+    sure = replace(embedding, people=embedding.people.assign(**surer))
     away = [abs(map_.predict_proba(rows, person=0)[:, 0] - 0.5) for map_ in (embedding, sure)]
     assert (away[0] < away[1]).all()
 
@@ -392,18 +393,3 @@ def test_files_that_no_euclidean_map_fits_are_flagged(kind, tmp_path):
     assert p > 0.5 if kind == "Euclidean" else p < 0.01
     embedding.report(tmp_path / "report.md")
     assert f"| other distances | {p:.3f} |" in (tmp_path / "report.md").read_text("utf-8")
-
-
-def test_probabilities_for_a_person_have_the_sensitivity_of_that_person():
-    X = np.random.default_rng(3).normal(size=(20, 2))
-    people = [Person(reliability=r) for r in (1.0, 1.0, 1.0, 1.0, 0.3)]
-    crowd = CrowdOracle(X, people, scale=0.4, random_state=1)
-    questions = random_questions(20, 2000, np.random.default_rng(0))
-    rows = answered(questions, crowd(questions))
-    known = {"n_components": 2, "n_objects": 20, "random_state": 0}
-    embedding = nearer.fit(rows, people=crowd.answered_by, **known)
-    rated = embedding.people["sensitivity"]
-    assert rated.argmin() == 4
-    sure = [embedding.predict_proba(questions, person=p).max(axis=1).mean() for p in range(5)]
-    assert np.argmin(sure) == 4
-    assert min(sure[:4]) > 0.05 + sure[4]
