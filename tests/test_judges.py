@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import re
 import socket
 import threading
 import time
@@ -564,6 +565,25 @@ def test_a_file_of_answers_grows(tmp_path):
     out.write_text('{"id": 1}\n')
     with pytest.raises(InvalidInput, match=r"questions\.jsonl: the line .* must be a JSON object"):
         Inbox(out, back)
+
+
+@pytest.mark.parametrize("n", [30, 100])
+@pytest.mark.parametrize("d", [2, 4])
+def test_the_comparisons_are_about_as_many_as_was_said(n, d, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal
+    monkeypatch.setenv("COLUMNS", "300")
+    exact = nearer.PointOracle(np.random.default_rng(n).normal(size=(n, d)))
+
+    def judge(questions):
+        return noisy(questions)
+
+    noisy, judge.expects_noise = nearer.NoisyOracle(exact, 0.1, random_state=0), True
+    for oracle, condition in ((exact, "no answer is"), (judge, "up to 10 % of the answers are")):
+        asked = nearer.embed(oracle, n, random_state=0).n_comparisons
+        said = capsys.readouterr().err.partition("\n")[0].strip()
+        few, many = re.search(r"about ([\d,]+) to ([\d,]+) comparisons", said).groups()
+        assert 0.7 * float(few.replace(",", "")) < asked < float(many.replace(",", ""))
+        assert said.endswith(f"2 to 8 dimensions and {condition} wrong")
 
 
 @pytest.mark.parametrize(("price", "said"), [((1.0, 2.0), ", at a cost of 0.0"), ((0.0, 0.0), "")])

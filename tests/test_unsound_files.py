@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -150,6 +151,18 @@ def test_small_files_that_ask_for_much_memory_are_refused(tmp_path, monkeypatch)
             nearer.read_triplets(tmp_path / name)
     monkeypatch.setenv("NEARER_MAX_BYTES", "1000000")
     assert len(nearer.read_triplets(tmp_path / names[0])) == 60_000
+
+
+def test_too_large_a_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    with (tmp_path / "t.csv").open("wb") as file:
+        file.truncate(200_000_000)
+    monkeypatch.setenv("NEARER_MAX_BYTES", "100000000")
+    tracemalloc.start()
+    with pytest.raises(InvalidInput, match="holds 200,000,000 bytes or more"):
+        nearer.read_triplets(tmp_path / "t.csv")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 def test_parquet_that_claims_much_is_refused(tmp_path, monkeypatch):

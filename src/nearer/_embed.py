@@ -109,9 +109,11 @@ def _expected(
     oracle: Any, n: int, names: Names | None, asked: Mapping[str, Any], how: Dispatch
 ) -> str:
     """The expected numbers of questions, rounds and calls, and the money, as text."""
-    wrong = 0.0 if asked["noise"] == "auto" else asked["noise"]
-    fixed = {"noise": wrong, "quality": asked["quality"], "budget": asked["budget"]}
-    few, many = (expected_cost(n, min(d, n - 1), **fixed) for d in _DIMENSIONS)
+    least = 0.0 if asked["noise"] == "auto" else asked["noise"]
+    most = max(least, 0.1 if getattr(oracle, "expects_noise", False) else 0.0)
+    fixed = {"quality": asked["quality"], "budget": asked["budget"]}
+    cases = zip(_DIMENSIONS, (least, most), strict=True)
+    few, many = (expected_cost(n, min(d, n - 1), noise=wrong, **fixed) for d, wrong in cases)
     comparisons, rounds = zip(few, many, strict=True)
     text = f"expected: about {_span(*comparisons)} comparisons in {_span(*rounds)} rounds"
     size = how.get("block_size") or getattr(oracle, "block_size", 0)
@@ -124,7 +126,9 @@ def _expected(
         text += f", at a cost of {costs}" if price else ""  # unknown without a model's price=
     if few == many:
         return text
-    return text + ", if the objects differ in {} to {} dimensions".format(*_DIMENSIONS)
+    text += ", if the objects differ in {} to {} dimensions".format(*_DIMENSIONS)
+    share = f"{100 * most:g} % of the answers are" if most else "no answer is"
+    return f"{text} and {'up to ' * (most > least)}{share} wrong"
 
 
 def _span(low: float, high: float, *, form: Callable[[float], str] = "{:,.0f}".format) -> str:

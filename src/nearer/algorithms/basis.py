@@ -19,15 +19,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from nearer import checks
-from nearer.algorithms.dominance import (
-    Axis,
-    Ranking,
-    affinely_independent,
-    find_axis,
-    hull_estimate,
-    most_above,
-    opposite_apex,
-)
+from nearer.algorithms import dominance
+from nearer.algorithms.dominance import Axis, Ranking, affinely_independent, opposite_apex
 from nearer.asking import sort
 from nearer.asking.protocol import Record, Strategy, recorded, repeatable, together
 from nearer.asking.sort import Order, repeated
@@ -171,13 +164,13 @@ def _add_axes(
             last = opposite_apex(candidate, rankings[candidate], [rankings[p] for p in used])
         else:
             last = _farthest_in_rank([rankings[p] for p in [*used, candidate]])
-        axes.append(find_axis(rankings[candidate], (yield from rank(last))))
+        axes.append(dominance.find_axis(rankings[candidate], (yield from rank(last))))
         corners += [candidate] if used else [candidate, last]
         used += [candidate, last]
 
         known = np.stack([rankings[p] for p in used])
         if endpoints == "above":
-            candidate, count = most_above(known, hull_estimate(known))
+            candidate, count = dominance.most_above(known, dominance.hull_estimate(known))
             if not count:
                 return "no object is above another"
         else:
