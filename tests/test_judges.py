@@ -344,7 +344,7 @@ def test_a_refusal_keeps_what_was_paid_for(tmp_path):
 
 
 def test_another_model_does_not_go_on_with_the_journal(tmp_path):
-    call = {"budget": 20, "random_state": 0, "journal": tmp_path / "a.db", "progress": False}
+    call = {"budget": 60, "random_state": 0, "journal": tmp_path / "a.db", "progress": False}
     with StubServer(AT) as server:
         one, other = (ChatJudge(name, endpoint=server.url, key=None) for name in ("one", "other"))
         nearer.embed(one, WORDS, **call)
