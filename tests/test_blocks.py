@@ -21,7 +21,7 @@ def small(monkeypatch):
 
 
 def all_rows(stored):
-    return np.concatenate(list(stored.blocks(stored.n_kept)))
+    return np.concatenate(list(stored.blocks(stored.n_stored)))
 
 
 def sorted_rows(rows):
@@ -48,7 +48,7 @@ def test_every_source_is_stored_as_it_is(small, tmp_path):
     rows = triplets()
     for source in sources(tmp_path, rows):
         stored = store(as_source(source))
-        assert (stored.n_objects, stored.names, stored.n_rows, stored.n_kept) == (
+        assert (stored.n_objects, stored.names, stored.n_rows, stored.n_stored) == (
             N,
             None,
             6000,

@@ -431,7 +431,7 @@ class LoadedAnswers:
 
     @property
     def fitted(self) -> Trials | NDArray[np.int32]:
-        """What a posterior is fitted to: triplets if all are comparisons, as these fit faster."""
+        """The answers as a posterior takes them; triplets if all are comparisons, to save time."""
         return self.trials if self.are_choices else self.rows
 
     def split(self) -> LoadedAnswers:
@@ -603,7 +603,7 @@ def load_answers(
     m = len(trials)
     own = trials.weights if weights is None else weights
     trials = trials.with_fields(
-        # squares of sums of far greater weights would drown in rounding
+        # squares of sums of larger weights would lose the smaller ones to rounding
         weights=checks.weights(own, m, most=1e9),
         people=checks.people(trials.people if people is None else people, m),
     )

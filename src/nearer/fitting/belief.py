@@ -348,7 +348,7 @@ class Belief:
         assert known is not None
         d, noise = self.dimension, Noise(max(known.noise.prior, heldout.EXACT_PRIORS[0]), bias=True)
         held = self._widest(self._hold_out_exactly(d, noise, known))
-        if self._free and self._in_one_place(held, rival):
+        if self._free and self._all_coincide(held, rival):
             return True
         self.is_exact = held.beats_a_coin and (rival is None or rival.advantage(held) <= 0.0)
         if not self.is_exact:
@@ -364,7 +364,8 @@ class Belief:
             other = heldout.hold_out(self.answers, d, lapsing, starts=held.fits, rng=self._rng)
             self.is_exact = other.advantage(held) <= 0.0
         if self.is_exact:
-            self.fit = replace(self._fit_anew(d, noise, [held.fits[0], None]), curve=held.curve)
+            fit = self._fit_from_starts(d, noise, [held.fits[0], None])
+            self.fit = replace(fit, curve=held.curve)
             self.is_exact = rival is None or self._satisfied()
         if self.is_exact:
             self.held_out = held
@@ -372,7 +373,7 @@ class Belief:
             self.fit = before
         return self.is_exact
 
-    def _in_one_place(self, *rivals: HeldOut | None) -> bool:
+    def _all_coincide(self, *rivals: HeldOut | None) -> bool:
         """Whether one order of the objects, for every head, explains all answers.
 
         Positions then predict no better than the objects' bias does: the oracle finds all distances
@@ -380,10 +381,8 @@ class Belief:
         """
         if not isinstance(self.answers, Comparisons) or not _agree_on_one_order(self.answers):
             return False
-        noise, nowhere = (
-            Noise(heldout.EXACT_PRIORS[0], bias=True),
-            np.zeros((self.answers.n_objects, 1)),
-        )
+        noise = Noise(heldout.EXACT_PRIORS[0], bias=True)
+        nowhere = np.zeros((self.answers.n_objects, 1))
         held = heldout.hold_out(self.answers, 1, noise, starts=(nowhere,) * heldout.FOLDS)
         better = any(rival.advantage(held) > heldout.SAME for rival in rivals if rival is not None)
         if better or not held.beats_a_coin:
@@ -435,14 +434,14 @@ class Belief:
                     scores[neighbour] = again.pieces
             return held.pieces
 
-        return heldout.settle(d, attempt, scores, self._most_carried(d))
+        return heldout.settle(d, attempt, scores, self._most_supported(d))
 
     def _review_noisy(self) -> None:
         before, noise, d = self.held_out, self.fit.noise, self.dimension
         if noise.bias:  # estimates for exact answers do not apply to noisy ones
             before, noise = None, self._plain
         self._tried = {}
-        if self._free and before is None and self._most_carried(1) < d:
+        if self._free and before is None and self._most_supported(1) < d:
             d = 1
         tuned, held = self._choose_curve(d, before), None
         if tuned is not None:
@@ -459,20 +458,20 @@ class Belief:
                     self.answers, d, noise, starts=fits, rng=self._rng, every=every
                 )
         known = held.fits if held and before is None else ()
-        best = self._fit_anew(d, noise, [*known, *[None] * _STARTS][:_STARTS])
+        best = self._fit_from_starts(d, noise, [*known, *[None] * _STARTS][:_STARTS])
         self.fit = best if held is None else replace(best, curve=held.curve)
         self.held_out = held
 
-    def _fit_anew(self, d: int, noise: Noise, starts: list[Floats | None]) -> Posterior:
-        """The best of fits from the present one and from others, until the best is reached twice.
+    def _fit_from_starts(self, d: int, noise: Noise, starts: list[Floats | None]) -> Posterior:
+        """The best fit from the present positions and from `starts`; two that agree end the search.
 
-        Other starts are random (None), or fits to folds that once began from random ones.
+        A start is None, for a random one, or a fit to a fold.
         """
         scale = min(1.0, noise.prior / self.fit.noise.prior)  # a wider prior needs no wider map
         X = self._reshaped(self.fit.positions, d) * scale
         best = fit_posterior(self.answers, d, noise, start=X)
         if noise.bias and not self._less_probable_than(0.5, best):
-            return best  # it satisfies exact answers, so no start gives a much better one
+            return best  # it satisfies exact answers, so that no start gives a much better fit
         value = log_posterior(self.answers, best.positions, noise)
         for start in starts:
             other = fit_posterior(self.answers, d, noise, start=start, rng=self._rng)
@@ -534,9 +533,9 @@ class Belief:
             self._tried[e] = max(rivals, key=lambda tuned: tuned.best.score)
             return self._tried[e].best.pieces
 
-        return heldout.settle(d, attempt, {d: tuned.best.pieces}, self._most_carried(d))
+        return heldout.settle(d, attempt, {d: tuned.best.pieces}, self._most_supported(d))
 
-    def _most_carried(self, d: int) -> int:
+    def _most_supported(self, d: int) -> int:
         """The most dimensions for which there are enough answers; at least d."""
         carried = 1 + int(self.answers.total // (FEWEST * len(self.fit.positions)))
         return max(d, min(self._most, carried))

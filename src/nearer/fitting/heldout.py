@@ -537,7 +537,7 @@ def settle(
     *,
     at_least: int = 1,
 ) -> int:
-    """The most probable dimension, by trying neighbours and one further above until all are worse.
+    """The best of the dimensions tried: neighbours, and one farther up, until all are worse.
 
     `attempt` takes a dimension and a neighbour that was tried, and returns the former's scores,
     or None. `scores` begins with those of d and gets those of all dimensions tried.

@@ -192,7 +192,7 @@ class Stored:
         weakref.finalize(self, self.file.close)
 
     @property
-    def n_kept(self) -> int:
+    def n_stored(self) -> int:
         """How many rows this file has."""
         return self.n_seen + len(self.held_out)
 
@@ -320,14 +320,14 @@ def _read(file: IO[bytes], start: int, count: int) -> Rows:
 def lay_out(answers: Stored) -> tuple[Passes, Passes]:
     """Passes over the answers not held out, and over all; on a GPU if one is wanted."""
     n = answers.n_objects
-    if wants_gpu(answers.n_kept, n):
+    if wants_gpu(answers.n_stored, n):
         from nearer.scale.gpu import GpuPasses  # noqa: PLC0415 - imports PyTorch
 
-        on_gpu = GpuPasses.of_blocks(answers.blocks(answers.n_kept), answers.n_kept, n)
+        on_gpu = GpuPasses.of_blocks(answers.blocks(answers.n_stored), answers.n_stored, n)
         return on_gpu.part(slice(answers.n_seen)), on_gpu
     seen, every = (
         BlockPasses(partial(answers.blocks, n_rows), n_rows, n)
-        for n_rows in (answers.n_seen, answers.n_kept)
+        for n_rows in (answers.n_seen, answers.n_stored)
     )
     return seen, every
 
@@ -427,7 +427,7 @@ class Processes:
 
     def layout(self, answers: Stored) -> tuple[Passes, Passes]:
         """Passes over the shares of all, on GPUs if every process can use its own."""
-        can = self._torch.tensor([int(wants_gpu(answers.n_kept, answers.n_objects))])
+        can = self._torch.tensor([int(wants_gpu(answers.n_stored, answers.n_objects))])
         self._together(self._dist.all_reduce, can, self._dist.ReduceOp.MIN)
         with nullcontext() if int(can) else using("cpu"):
             seen, every = lay_out(answers)
@@ -452,7 +452,7 @@ class Processes:
         self._receive_order((which, name, X.shape[1], *arguments))
         return self._work_on(X, which, name, X.shape[1], *arguments)
 
-    # --- what all do
+    # --- the work of every process
 
     def _receive_order(self, order: Any) -> Any:
         """The order that process 0 passes here, in every process."""
