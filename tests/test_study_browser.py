@@ -360,11 +360,11 @@ def judge_people(page, size: str) -> None:
     assert downwards != upwards
     someone = page.inner_text("#people tr:nth-child(3) th")
     page.fill("#search", someone[1:7].upper())
-    page.wait_for_selector("#found:has-text('1 of')")
+    page.wait_for_selector("#matches:has-text('1 of')")
     assert page.inner_text("#people th") == someone
-    look(page, f"people-found-{size}")
+    look(page, f"people-matches-{size}")
     page.fill("#search", "nobody-like-this")
-    page.wait_for_selector("#found:has-text('0 of')")
+    page.wait_for_selector("#matches:has-text('0 of')")
     page.fill("#search", "")
     assert page.locator("#people tr").count() >= everybody
     page.click("#people tr:first-child button >> nth=0")

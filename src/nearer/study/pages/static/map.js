@@ -42,8 +42,8 @@ function neighbours(positions, i, count = 5) {
     .sort((a, b) => a[0] - b[0]).slice(0, count).map(([, j]) => j);
 }
 
-function draw(found) {
-  const { map, items } = latest = found;
+function draw(loaded) {
+  const { map, items } = latest = loaded;
   if (!map) {
     $("map-text").textContent = "The map is drawn from the first answers on.";
     return;

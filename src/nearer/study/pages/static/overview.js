@@ -41,18 +41,18 @@ $("quota-form").addEventListener("submit", (event) => {
   change("settings", { settings: { quota: Number($("quota").value) } });
 });
 
-// Settings that can be changed while people answer; each change is kept with its time.
+// Settings that can be changed while people answer; each change is stored with its time.
 let settings = {};
 
 async function readSettings() {
-  const found = await call("settings");
-  settings = found.settings;
-  const simple = found.changeable.filter((name) => typeof settings[name] !== "object");
+  const loaded = await call("settings");
+  settings = loaded.settings;
+  const simple = loaded.changeable.filter((name) => typeof settings[name] !== "object");
   const chosen = $("setting").value || simple[0];
   $("setting").replaceChildren(...simple.map((name) => element("option", { value: name }, name)));
   $("setting").value = chosen;
   $("value").value = String(settings[chosen]);
-  $("changes").replaceChildren(...found.changes.reverse().slice(0, 10).map((change) => element("li", {},
+  $("changes").replaceChildren(...loaded.changes.reverse().slice(0, 10).map((change) => element("li", {},
     `${new Date(1000 * change.at).toLocaleString()}: ` + Object.entries(change.settings).map(([name, value]) => `${name} = ${JSON.stringify(value)}`).join(", "))));
 }
 

@@ -47,11 +47,11 @@ function compare(one, other) {
 function draw() {
   const wanted = $("search").value.trim().toLowerCase();
   const text = (p) => [p.pseudonym, p.panel, p.external, ...p.warnings, p.excluded ? "excluded" : ""].join(" ").toLowerCase();
-  const found = people.filter((person) => text(person).includes(wanted));
-  if (key) found.sort(compare);
-  $("people").replaceChildren(...found.map(row));
-  $("nobody").hidden = people.length > 0;
-  $("found").textContent = wanted ? `${found.length} of ${people.length}` : "";
+  const matches = people.filter((person) => text(person).includes(wanted));
+  if (key) matches.sort(compare);
+  $("people").replaceChildren(...matches.map(row));
+  $("empty").hidden = people.length > 0;
+  $("matches").textContent = wanted ? `${matches.length} of ${people.length}` : "";
 }
 
 async function refresh() {
