@@ -7,8 +7,8 @@ import threading
 import numpy as np
 import pytest
 
-from nearer._kernels import compiling
-from nearer._kernels.compiling import side_by_side
+from nearer._kernels import comparisons
+from nearer._kernels.comparisons import side_by_side
 
 FIRST = """
 import numpy as np
@@ -53,7 +53,7 @@ def test_what_goes_wrong_in_a_part_is_raised():
 
 
 def test_what_goes_wrong_elsewhere_is_raised_here_and_ends_the_rest(monkeypatch):
-    monkeypatch.setattr(compiling, "_CORES", 2)
+    monkeypatch.setattr(comparisons, "_CORES", 2)
     here, begun, done = threading.get_ident(), threading.Event(), []
 
     def work(part, rows):
@@ -78,7 +78,7 @@ def test_what_goes_wrong_elsewhere_is_raised_here_and_ends_the_rest(monkeypatch)
 
 
 def test_parts_may_have_parts(monkeypatch):
-    monkeypatch.setattr(compiling, "_CORES", 2)
+    monkeypatch.setattr(comparisons, "_CORES", 2)
     count = np.zeros((4, 8))
 
     def inner(row):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nearer._kernels import comparisons
 from nearer._kernels import comparisons as kernel
-from nearer._kernels import compiling
 from nearer.errors import InvalidInput
 from nearer.fitting.solver import LOSSES, Loss, as_loss
 
@@ -85,7 +85,7 @@ def test_the_number_of_threads_changes_no_bit(name, monkeypatch):
     X, triplets, weights = problem(3, n=50, d=2, m=70_000)
     results = []
     for cores in (1, 2, 3):
-        monkeypatch.setattr(compiling, "_CORES", cores)
+        monkeypatch.setattr(comparisons, "_CORES", cores)
         results.append(Loss(name).value_and_gradient(X, triplets, weights))
     for value, gradient in results[1:]:
         assert value == results[0][0]

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from scipy.stats import kendalltau
 
 import nearer
-from nearer._kernels import compiling
+from nearer._kernels import comparisons
 from nearer._kernels import placing as kernel
 from nearer.algorithms.choose_questions import most_questions
 from nearer.algorithms.place import place_among
@@ -135,13 +135,13 @@ def test_any_number_of_threads_gives_the_same(monkeypatch):
     X = np.random.default_rng(0).normal(size=(700, 2))
     results = []
     for cores in (1, 3):
-        monkeypatch.setattr(compiling, "_CORES", cores)
-        compiling._threads.cache_clear()
+        monkeypatch.setattr(comparisons, "_CORES", cores)
+        comparisons._threads.cache_clear()
         people = nearer.NoisyOracle(nearer.PointOracle(X), 0.1, random_state=0)
         rng = np.random.default_rng(0)
         placing = place_among(posterior(), np.arange(80, 700), budget=12_000, rng=rng)
         results.append(nearer.run(placing, people).positions)
-    compiling._threads.cache_clear()
+    comparisons._threads.cache_clear()
     np.testing.assert_array_equal(*results)
 
 

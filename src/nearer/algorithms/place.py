@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtr, ndtri
 
 from nearer import checks
-from nearer._kernels.compiling import parts, side_by_side
+from nearer._kernels.comparisons import parts, side_by_side
 from nearer._kernels.placing import LOGISTIC, OWN_HEAD, PLACED, STEPS, Scene, choose, learn
 from nearer.algorithms.choose_questions import GROWTH, most_questions
 from nearer.asking import protocol
@@ -142,16 +142,10 @@ def place_objects(
     if budget is None:
         held_out = embedding.held_out
         wrong = 0.0 if held_out is None else 1 - held_out.accuracy
-        budget = max(
-            1, int(len(objects) * most_questions(len(old), core.positions.shape[1], wrong))
-        )
+        each = most_questions(len(old), core.positions.shape[1], wrong)
+        budget = max(1, int(len(objects) * each))
     placed = yield from place_among(
-        core,
-        objects,
-        ids=old,
-        budget=checks.budget(budget),
-        keep_triplets=keep_triplets,
-        rng=rng,
+        core, objects, ids=old, budget=checks.budget(budget), keep_triplets=keep_triplets, rng=rng
     )
     laid_over = procrustes(embedding.positions[old], core.positions)
     return replace(placed, positions=laid_over.move(placed.positions), among=embedding)

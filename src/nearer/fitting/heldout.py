@@ -190,7 +190,7 @@ def hold_out(
     since positions fitted to its answers would stay near them under a wide prior. Without `every`,
     no more folds are fitted than are needed to compare settings.
     """
-    from nearer._kernels.compiling import PART, side_by_side  # noqa: PLC0415 - a GPU needs none
+    from nearer._kernels.comparisons import PART, side_by_side  # noqa: PLC0415 - a GPU needs none
 
     work: list[Any] = []
     held = 0.0

@@ -133,9 +133,7 @@ def _dimension(answers: Stored, goal: Goal, rng: np.random.Generator) -> Dimensi
     if len(rows) > size:
         rows = rows[np.sort(rng.choice(len(rows), size, replace=False))]
     exactly = goal.method != "noisy"
-    _, _, estimate = learn_answers(
-        rows, rows, n, None, goal.most, rng, exactly=exactly, enough=size
-    )
+    estimate = learn_answers(rows, rows, n, None, goal.most, rng, exactly=exactly, enough=size)[2]
     assert estimate is not None
     return estimate
 
