@@ -16,7 +16,7 @@ import nearer
 from nearer._fit import Goal
 from nearer.cli import main
 from nearer.errors import InvalidInput
-from nearer.scale.blocks import Stored, as_source, store
+from nearer.scale.blocks import BlockPasses, Stored, as_source, store
 from nearer.scale.fit_in_blocks import Checkpoint, fit_many, in_blocks
 
 # --- interrupted ---------------------------------------------------------------------------------
@@ -200,3 +200,18 @@ def test_several_processes_need_a_file_that_they_can_share(call, tmp_path, monke
 
 def test_stored_answers_are_no_objects_of_their_own(small):
     assert isinstance(in_blocks(triplets()), Stored)
+
+
+@pytest.mark.usefixtures("small")
+def test_the_last_fit_of_noisy_answers_has_those_held_out_too(monkeypatch):
+    used, information = [], BlockPasses.information
+
+    def noted(passes, *arguments):
+        used.append(len(passes))
+        return information(passes, *arguments)
+
+    monkeypatch.setattr(BlockPasses, "information", noted)
+    stored = store(as_source(triplets(flip=0.1)))
+    fit_many(stored, Goal("noisy", 2, 5, 100, 1e-5), np.random.default_rng(0))
+    assert used == [stored.n_seen, stored.n_rows]
+    assert stored.n_seen < stored.n_rows

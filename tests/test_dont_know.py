@@ -1,5 +1,7 @@
 """Answers that are no plain yes or no: "don't know", and grades."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -110,3 +112,10 @@ def test_a_coin_and_a_constant_oracle_are_said_to_be_guesses():
     for oracle in (lambda q: rng.random(len(q)) < 0.5, lambda q: np.ones(len(q), dtype=bool)):
         with pytest.warns(nearer.errors.AnswersWarning, match="no better than by guessing"):
             nearer.embed(oracle, 30, random_state=0, progress=False)
+
+
+def test_what_stays_open_was_asked_three_times():
+    ties = Counter()
+    strategy = nearer.asking.forced_choice(nearer.rank_objects(0, 9), ties)
+    assert nearer.run(strategy, lambda questions: [None] * len(questions)).tolist() == [*range(9)]
+    assert ties["again"] == 2 * ties["broken"] > 0

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 import nearer
 from nearer.errors import ContradictoryAnswers, InvalidInput, MissingAnswer
@@ -23,7 +24,6 @@ def all_questions(n):
 @pytest.mark.parametrize("metric", ["euclidean", "cityblock", "cosine", "chebyshev"])
 @pytest.mark.parametrize("dimension", [1, 3, 40])
 def test_answers_follow_the_metric(metric, dimension):
-    from scipy.spatial.distance import cdist
 
     X = RNG.normal(size=(12, dimension))
     D = cdist(X, X, metric)
@@ -46,6 +46,14 @@ def test_sparse_points_answer_like_dense_ones(metric):
     np.testing.assert_array_equal(
         nearer.PointOracle(X, metric)(q)[clear], nearer.PointOracle(dense, metric)(q)[clear]
     )
+
+
+@pytest.mark.parametrize("dimension", [2, 40])
+def test_distances_of_pairs_are_those_of_rows(dimension):
+    X = RNG.normal(size=(30, dimension))
+    heads, others = RNG.integers(30, size=(2, 200))
+    of_pairs = nearer.distances.Distances(X).between(heads, others)
+    np.testing.assert_allclose(of_pairs, cdist(X, X)[heads, others], rtol=1e-12, atol=1e-15)
 
 
 def test_a_callable_metric():

@@ -14,7 +14,7 @@ from nearer._kernels import comparisons as kernel
 from nearer.fitting.belief import Belief
 from nearer.fitting.heldout import Tuned, fit_curve, hold_out, tune
 from nearer.fitting.likelihood import Curve, Noise, PredictedMargins, as_answers, moderate
-from nearer.fitting.posterior import fit_posterior
+from nearer.fitting.posterior import fit_posterior, near_questions
 from nearer.questions import answered, random_questions
 
 
@@ -199,3 +199,23 @@ def test_moderated_margins_are_the_mean_of_the_logistic_curve(variance):
     for mean in (0.0, 0.5, 2.0, 8.0):
         exact = weights @ expit(mean + np.sqrt(variance) * at) / weights.sum()
         assert expit(moderate(np.array(mean), np.array(variance))) == pytest.approx(exact, abs=0.02)
+
+
+def test_positions_are_the_mode_under_the_prior():
+    X = np.random.default_rng(1).normal(size=(15, 2))
+    rows = answers(X, 300, nearer.NoisyOracle(nearer.PointOracle(X), 0.2, random_state=0))
+    fit = fit_posterior(as_answers(rows, 15), 2, Noise(1.5), max_iter=2000, tol=1e-13)
+
+    def cost(Y):
+        margins = [margin(Y, row, 0.0) for row in rows]
+        return -np.log(expit(margins)).sum() + (Y**2).sum() / (2 * 1.5**2)
+
+    for step in np.random.default_rng(0).normal(size=(5, 15, 2)):
+        slope = (cost(fit.positions + 1e-4 * step) - cost(fit.positions - 1e-4 * step)) / 2e-4
+        assert abs(slope) < 0.02
+
+
+def test_near_questions_are_about_the_nearest_objects():
+    rows = near_questions(np.arange(64.0)[:, None], 4000, np.random.default_rng(0))
+    inside = rows[(rows[:, 0] >= 12) & (rows[:, 0] < 52)]  # as many on both sides
+    assert np.abs(inside[:, 1:] - inside[:, :1]).max() == 6  # 2 · log2 64 = 12 objects

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from studykit import Bench, only_real
 
-from nearer.study.actions import agree, change_settings, join, set_state, stage, withdraw
+from nearer.study.actions import GAP, agree, change_settings, join, set_state, stage, withdraw
 from nearer.study.board import Refusal
 from nearer.study.worker import triplets
 
@@ -228,3 +228,19 @@ def test_fewer_questions_than_a_person_answered_end_their_part(plain):
     assert plain.write(stage, person)[0] in ("finished", "instructions")
     assert plain.board.people[person].finished
     assert plain.board.answers == 1
+
+
+def test_no_repeat_is_due_among_the_first_questions(tmp_path):
+    bench = Bench(tmp_path / "s.db", n=14, questions=40, repeat_share=0.3)
+    numbers = []
+    for _ in range(6):
+        person = bench.join()
+        for _ in range(40):
+            bench.clock.now += 2
+            trial = bench.hand_out(person)[0]
+            lease = bench.board.leases[trial.lease]
+            if bench.board.questions[lease.question].repeats is not None:
+                numbers.append(trial.number)
+            bench.answer(person, trial.lease)
+    assert min(numbers) > 2 * GAP
+    bench.close()

@@ -6,7 +6,7 @@ import time
 
 import pytest
 from click.testing import CliRunner
-from studykit import Bench, Web, only_real
+from studykit import Bench, Web, count, knock, only_real
 
 from nearer.cli import main
 from nearer.study import store
@@ -124,3 +124,11 @@ def test_the_command_waits_for_whoever_still_reads(tmp_path, monkeypatch):
     left = [p.name for p in tmp_path.iterdir() if name.encode() in p.read_bytes()]
     reader.close()
     assert left == []
+
+
+def test_the_browser_of_a_person_who_withdrew_is_forgotten(web):
+    knock(web, browser="a secret of this browser")
+    headers = {"authorization": f"Bearer {knock(web, browser='another').json()['token']}"}
+    assert count(web, "browsers") == 2
+    assert web.client.post("/api/withdraw", headers=headers).status_code == 200
+    assert count(web, "browsers") == 1

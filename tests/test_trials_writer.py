@@ -140,3 +140,9 @@ def test_weights_are_written_or_refused(tmp_path):
     assert nearer.read_trials(tmp_path / "t.jsonl").weights.tolist() == [2, 0.5]
     with pytest.raises(InvalidInput, match=r"only the form .screens."):
         nearer.write_trials(tmp_path / "t.json", trials, form="jspsych")
+
+
+def test_the_odd_one_is_the_last_of_things(tmp_path):
+    trials = nearer.Trials.odd_one_out([[0, 1, 2], [3, 4, 5], [2, 4, 6]], [1, 5, 2])
+    nearer.write_trials(tmp_path / "t.txt", trials, form="things")
+    assert (tmp_path / "t.txt").read_text().split("\n")[:3] == ["0 2 1", "3 4 5", "4 6 2"]
