@@ -600,3 +600,17 @@ def test_calls_and_money_are_estimated_before_they_are_spent(price, said, monkey
         assert abs(estimate / judge.report().cost - 1) < 0.2
     else:
         assert "cost" not in first
+
+
+def test_no_pause_is_longer_than_a_minute(monkeypatch):
+    pauses = []
+
+    async def sleep(seconds, result=None):
+        pauses.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    judge = ChatJudge("m", endpoint="http://127.0.0.1:9", key=None, attempts=8, pause=1e6)
+    with pytest.raises(JudgeError, match="8 attempts"):
+        asyncio.run(judge([("cat", "dog", "cow")]))
+    assert max(pauses) <= 60
+    assert max(pauses) > 1
