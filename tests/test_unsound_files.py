@@ -230,6 +230,21 @@ def test_every_encoding_of_parquet_is_read(tmp_path):
         assert read.labels == ("a", "b", "c", "x")
 
 
+def test_parquet_with_a_text_that_is_no_utf8_is_one_message(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    texts = pa.array([b"\xff", b"a", b"x"]).cast(pa.string(), safe=False)
+    with pytest.raises(InvalidInput, match=r"t\.parquet: cannot be read as .*Parquet"):
+        nearer.read_triplets(parquet(tmp_path, texts))
+
+
+def test_lists_of_anything_in_parquet_are_texts_of_json(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    days = pa.array([[0], [1], [2]], pa.list_(pa.timestamp("s")))
+    for cells, text in ((pa.array([[["a"]]] * 3), '[["a"]]'), (days, "1970-01-01")):
+        table = nearer.triplets.read_table(parquet(tmp_path, cells))
+        assert text in table["head"].iloc[0]
+
+
 @pytest.mark.parametrize(
     ("text", "limit"),
     [

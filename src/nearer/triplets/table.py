@@ -125,7 +125,7 @@ def text_of(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return str(value).lower()
     if isinstance(value, list | tuple | dict | np.ndarray):
-        return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value)
+        return json.dumps(value, default=lambda x: getattr(x, "tolist", x.__str__)())
     return str(value)
 
 
@@ -213,7 +213,8 @@ def _parquet(name: str, parts: Sequence[Path]) -> Table:
         if list(frames[-1].columns) != list(frames[0].columns):
             rule = f"has other columns than {parts[0]}; all files of a folder need the same"
             raise InvalidInput(f"{file}: {rule}")
-    return _frame(name, pd.concat(frames, ignore_index=True))
+    with files.one_message(name, "Parquet"):  # a text may be no UTF-8
+        return _frame(name, pd.concat(frames, ignore_index=True))
 
 
 def _parquet_frame(file: Path) -> pd.DataFrame:
@@ -458,8 +459,7 @@ def _values(name: str, array: Any, longest: int) -> Any:
         return array[()]
     if array.ndim != 1 or array.dtype.metadata.get("vlen") not in (str, bytes):
         raise InvalidInput(f"{name}: {array.name} must be numbers, or a list of texts")
-    texts: list[bytes] = []
-    size, step = 0, max(1, (1 << 30) // longest)
+    texts, size, step = list[bytes](), 0, max(1, (1 << 30) // longest)
     for i in range(0, len(array), step):
         texts += array[i : i + step].tolist()
         files.refuse_larger(name, size := size + sum(map(len, texts[i:])))
