@@ -27,7 +27,7 @@ from scipy.special import expit
 
 import nearer
 from benchmarks._lore import fit_low_rank
-from benchmarks.harness import Cell, Rows, grid, pick, table
+from benchmarks.harness import Cell, Rows, bins, grid, pick, table
 from nearer.questions import answered, random_questions
 
 FAMILIES = ("cube", "ball", "mixture")
@@ -91,7 +91,7 @@ def page(rows: Rows, folder: Path) -> str:
     text = "# How many dimensions?\n\n" + (__doc__ or "").split("\n\n")[1].strip() + "\n\n"
     if mine:
         said, true = pairs(mine)
-        error, low, high = calibration_error(mine)
+        error, low, high = error_and_interval(mine)
         inside = np.mean([row["low"] <= row["truth"] <= row["high"] for row in mine])
         sure = [row for row in mine if row["low"] == row["high"]]
         right = sum(row["found"] == row["truth"] for row in sure)
@@ -104,7 +104,7 @@ def page(rows: Rows, folder: Path) -> str:
             ["said", "pairs", "mean said", "came true"],
             (
                 [f"{k / 10:.1f} to {(k + 1) / 10:.1f}", n, f"{p:.3f}", f"{y:.3f}"]
-                for k, n, p, y in bins(said, true)
+                for k, n, p, y in bins(said, said, true)
             ),
         )
         draw_picture(said, true, folder / "dimension.png")
@@ -162,19 +162,12 @@ def pairs(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     return np.array(p), np.array(y)
 
 
-def bins(said: NDArray[Any], true: NDArray[Any]) -> Iterator[tuple[int, int, float, float]]:
-    place = np.minimum((said * 10).astype(np.int64), 9)
-    for k in np.unique(place).tolist():
-        some = place == k
-        yield k, int(some.sum()), float(said[some].mean()), float(true[some].mean())
-
-
-def calibration_error(rows: Rows) -> tuple[float, float, float]:
+def error_and_interval(rows: Rows) -> tuple[float, float, float]:
     """The error, and its 95 % interval by a bootstrap over files."""
 
     def error(some: Rows) -> float:
         said, true = pairs(some)
-        return sum(n * abs(p - y) for _, n, p, y in bins(said, true)) / len(said)
+        return sum(n * abs(p - y) for _, n, p, y in bins(said, said, true)) / len(said)
 
     rng = np.random.default_rng(0)
     again = [error([rows[i] for i in rng.integers(len(rows), size=len(rows))]) for _ in range(200)]
@@ -186,7 +179,7 @@ def draw_picture(said: NDArray[Any], true: NDArray[Any], path: Path) -> None:
     from matplotlib.figure import Figure
 
     ax = Figure(figsize=(4, 4), layout="constrained").subplots()
-    bin_points = list(bins(said, true))
+    bin_points = list(bins(said, said, true))
     ax.plot([0, 1], [0, 1], color="0.7")
     ax.plot([p for *_, p, _ in bin_points], [y for *_, y in bin_points], marker="o")
     for _, n, p, y in bin_points:

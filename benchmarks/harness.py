@@ -34,6 +34,8 @@ __all__ = [
     "Cell",
     "Rows",
     "ahead",
+    "bins",
+    "calibration_error",
     "cell",
     "cores",
     "counted",
@@ -123,6 +125,27 @@ def measure(
 def cores() -> int:
     """How many cells run at a time by default."""
     return os.cpu_count() or 1
+
+
+# calibration
+
+
+def bins(place: Any, said: Any, true: Any) -> Iterator[tuple[int, int, float, float]]:
+    """Of each tenth of [0, 1] with a place in it: number, count, mean of `said`, share `true`."""
+    tenth = np.minimum((place * 10).astype(np.int64), 9)
+    for k in np.unique(tenth).tolist():
+        some = tenth == k
+        yield k, int(some.sum()), float(said[some].mean()), float(true[some].mean())
+
+
+def calibration_error(p: Any, came_true: Any, *, equal: str = "width") -> float:
+    """The expected calibration error of probabilities, each of the likelier of two answers.
+
+    Its ten bins have the same width, or hold as many answers each (``equal="mass"``).
+    """
+    sure, right = np.maximum(p, 1 - p), np.where(p >= 0.5, came_true, ~came_true)
+    place = 2 * sure - 1 if equal == "width" else np.argsort(np.argsort(sure)) / len(sure)
+    return sum(n * abs(q - y) for _, n, q, y in bins(place, sure, right)) / len(sure)
 
 
 # parts of pages

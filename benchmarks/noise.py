@@ -21,8 +21,17 @@ from typing import Any
 import numpy as np
 
 import nearer
-from benchmarks._calibration import reliability_diagram
-from benchmarks.harness import Cell, Rows, cell, distinct, grid, median, pick, table
+from benchmarks.harness import (
+    Cell,
+    Rows,
+    calibration_error,
+    cell,
+    distinct,
+    grid,
+    median,
+    pick,
+    table,
+)
 from benchmarks.soe import cblearn_environment
 from nearer.algorithms.choose_questions import Candidates, draw_round
 from nearer.fitting.belief import Belief
@@ -141,12 +150,12 @@ def calibrated(data: str, d: int, budget: int | None) -> dict[str, Any]:
             fits.append(fit.probability(rows[part == k]))
     p = np.concatenate(fits)
     said = np.ones(len(p), dtype=bool)
-    lucky = [reliability_diagram(p, rng.random(len(p)) < p, equal="mass").error for _ in range(20)]
+    lucky = [calibration_error(p, rng.random(len(p)) < p, equal="mass") for _ in range(20)]
     return {
         "answers": len(p),
         "accuracy": float(np.mean(p > 0.5)),
-        "error": reliability_diagram(p, said, equal="mass").error,
-        "by width": reliability_diagram(p, said).error,
+        "error": calibration_error(p, said, equal="mass"),
+        "by width": calibration_error(p, said),
         "perfect": float(np.mean(lucky)),
     }
 

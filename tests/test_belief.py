@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 import nearer
-from benchmarks._calibration import reliability_diagram
+from benchmarks.harness import calibration_error
 from nearer.algorithms.choose_questions import choose_questions
 from nearer.asking.oracles import PsychometricOracle
 from nearer.fitting.belief import Belief
@@ -117,7 +117,7 @@ def test_answers_to_chosen_questions_stay_calibrated():
         result = nearer.run(strategy, people)
         questions = random_questions(40, 20_000, np.random.default_rng(seed + 100))
         p = result.details["posterior"].probability(questions)
-        errors.append(reliability_diagram(p, people(questions)).error)
+        errors.append(calibration_error(p, people(questions)))
     assert np.median(errors) < 0.02
 
 
