@@ -213,10 +213,11 @@ def test_a_drawing_that_shows_what_is_not_in_the_file_is_refused():
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        (b"<!DOCTYPE svg [<!ENTITY a 'b'>]>" + SVG.encode(), "has entities"),
+        (b"<!DOCTYPE svg [<!ENTITY a 'b'>]>" + SVG.encode(), "has <!entity"),
+        (SVG.replace("</svg>", "<style><g/>@IMPORT 'x';</style></svg>").encode(), "has @import"),
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "how large it is"),
         (b"<html xmlns='http://www.w3.org/1999/xhtml'/>", "is no SVG"),
-        ("<!DOCTYPE svg [<!ENTITY a 'b'>]>".encode("utf-16"), "has entities"),
+        ("<!DOCTYPE svg [<!ENTITY a 'b'>]>".encode("utf-16"), "has <!entity"),
         (b"<svg", "cannot be read as a drawing"),
         (b"<?xml version='1.0' encoding='nope'?><svg/>", "cannot be read as a drawing"),
     ],

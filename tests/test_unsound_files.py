@@ -153,6 +153,25 @@ def test_small_files_that_ask_for_much_memory_are_refused(tmp_path, monkeypatch)
     assert len(nearer.read_triplets(tmp_path / names[0])) == 60_000
 
 
+@pytest.mark.parametrize("limit", ["8GB", "-1", "8e9"])
+def test_a_limit_that_is_no_number_is_refused(tmp_path, monkeypatch, limit):
+    monkeypatch.setenv("NEARER_MAX_BYTES", limit)
+    (tmp_path / "t.csv").write_text("head,near,far\na,b,c\n")
+    with pytest.raises(InvalidInput, match=f"NEARER_MAX_BYTES={limit}: must be a whole number"):
+        nearer.read_triplets(tmp_path / "t.csv")
+
+
+def test_too_little_memory_is_one_message_of_a_command(tmp_path, monkeypatch):
+    def read(path, **how):
+        raise MemoryError("Unable to allocate 7.45 GiB")
+
+    (tmp_path / "t.csv").write_text("head,near,far\na,b,c\n")
+    monkeypatch.setattr("nearer.cli.fit.read_triplets", read)
+    result = CliRunner().invoke(main, ["fit", str(tmp_path / "t.csv")])
+    assert result.exit_code == 2
+    assert "the memory is too small (Unable to allocate 7.45 GiB); ask for less" in result.stderr
+
+
 def test_too_large_a_file_is_refused_before_it_is_read(tmp_path, monkeypatch):
     with (tmp_path / "t.csv").open("wb") as file:
         file.truncate(200_000_000)

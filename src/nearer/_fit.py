@@ -24,16 +24,11 @@ from nearer.dimension import SETTLED, DimensionEstimate, learn_answers
 from nearer.embedding import Embedding, HeldOutAccuracy, Phase, warn_of_chance
 from nearer.errors import AnswersWarning, InvalidInput
 from nearer.files import content_suffix
+from nearer.fitting import heldout
 from nearer.fitting import people as people_model
 from nearer.fitting.belief import Belief
 from nearer.fitting.draws import bootstrap_covariances, draw_positions
-from nearer.fitting.heldout import (
-    Calibration,
-    HeldOut,
-    check_distances,
-    check_residuals,
-    hold_out_once,
-)
+from nearer.fitting.heldout import Calibration, HeldOut, hold_out_once
 from nearer.fitting.initial import fit_from_more_dimensions
 from nearer.fitting.likelihood import Comparisons, Curve, Noise, PredictedMargins
 from nearer.fitting.people import FEWEST_PEOPLE, PeopleFit, Ratings, counted
@@ -493,7 +488,7 @@ class LoadedAnswers:
         answers, p_values = belief.answers, dict[str, float]()
         if belief.held_out is None or not isinstance(answers, Comparisons):
             return {}
-        if np.isfinite(p := check_distances(answers, belief.held_out)):
+        if np.isfinite(p := heldout.check_distances(answers, belief.held_out)):
             p_values["other distances"] = p
         if people is None or self.who is None:
             return p_values
@@ -505,7 +500,7 @@ class LoadedAnswers:
             groups["time on task"] = np.argsort(np.argsort(self.trials.seconds, kind="stable"))
         for name in groups.keys() & {"order", "time on task"}:
             groups[name] = 5 * groups[name] // len(order)  # fifths
-        return p_values | check_residuals(people.right, people.log_likelihood, groups)
+        return p_values | heldout.check_residuals(people.right, people.log_likelihood, groups)
 
     @property
     def answered_by(self) -> Objects | None:

@@ -86,9 +86,11 @@ def content_suffix(path: str | os.PathLike[str]) -> str:
 
 def refuse_larger(path: str | os.PathLike[str], size: int) -> None:
     """Refuse a file that is, unpacks to, or claims to hold more bytes than may be in memory."""
-    most = os.environ.get("NEARER_MAX_BYTES", "")
-    limit = int(most) if most.isdecimal() else 4 << 30
-    if size > limit:
+    most = os.environ.get("NEARER_MAX_BYTES") or str(4 << 30)
+    if not most.isdecimal():
+        rule = "must be a whole number, such as 8000000000"
+        raise InvalidInput(f"NEARER_MAX_BYTES={most[:60]}: {rule}")
+    if size > (limit := int(most)):
         rule = f"holds {size:,} bytes or more, and {limit:,} are allowed"
         remedy = "if you trust it, set the environment variable NEARER_MAX_BYTES to a larger number"
         raise InvalidInput(f"{os.fspath(path)}: {rule}; {remedy}")

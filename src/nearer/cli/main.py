@@ -66,6 +66,8 @@ class _OnDemand(click.Group):
                 raise
             remedy = "studies need `pip install 'nearer[study]'`"
             raise Ended(f"the package {error.name!r} is missing: {remedy}") from error
+        except MemoryError as error:
+            raise Ended(f"the memory is too small ({error}); ask for less, or free some") from error
         except RuntimeError as error:
             if "no locator available" not in str(error):  # Numba's message
                 raise

@@ -263,8 +263,9 @@ def _take_media(name: str, content: bytes) -> tuple[str, bytes]:
 def _check_drawing(name: str, content: bytes) -> None:
     """Refuse a drawing that browsers would not show as it was made."""
     # Entities can unfold to gigabytes; without zeros UTF-16 and UTF-32 read as ASCII.
-    if b"<!ENTITY" in content.replace(b"\0", b""):
-        raise InvalidInput(f"{name}: has entities; save it as plain SVG")
+    for has in (b"<!entity", b"@import"):
+        if has in content.replace(b"\0", b"").lower():
+            raise InvalidInput(f"{name}: has {has.decode()}, which is not shown; save plain SVG")
     with one_message(name, "a drawing"):
         root = ElementTree.fromstring(content)
     if not root.tag.endswith("}svg"):
