@@ -124,6 +124,7 @@ def test_processes_answer():
     np.testing.assert_array_equal(result.positions, wanted.positions)
 
 
+@pytest.mark.filterwarnings("ignore::nearer.errors.AnswersWarning")  # few answers
 def test_an_async_oracle_is_asked_inside_a_running_loop():
     async def notebook():
         return nearer.embed(slow_judge, NAMES, budget=100, random_state=0, progress=False)
@@ -402,6 +403,7 @@ def test_an_oracle_that_answers_wrongly_shaped_is_named():
 
 
 @pytest.mark.filterwarnings("ignore:.*no better than by guessing")
+@pytest.mark.filterwarnings("ignore::nearer.errors.AnswersWarning")  # few answers
 def test_a_line_on_the_terminal_counts_what_is_paid_for(monkeypatch):
     from nearer.asking import progress
 
