@@ -193,9 +193,15 @@ def _ultrametric(rng: np.random.Generator) -> Any:
     return np.array(columns).T
 
 
+def _clusters(rng: np.random.Generator) -> Any:
+    """Three tight clusters in the plane."""
+    return 4 * rng.normal(size=(3, 2))[rng.integers(3, size=24)] + 0.3 * rng.normal(size=(24, 2))
+
+
 KINDS: dict[str, Any] = {  # what has which points, compared by which metric
     "plane": (lambda rng: rng.normal(size=(24, 2)), "euclidean"),
     "space": (lambda rng: rng.normal(size=(24, 3)), "euclidean"),
+    "clusters": (_clusters, "euclidean"),
     "weak axis": (lambda rng: rng.normal(size=(24, 3)) * [1, 1, 1 / 3], "euclidean"),
     "city block, 2": (lambda rng: rng.normal(size=(24, 2)), "cityblock"),
     "city block, 3": (lambda rng: rng.normal(size=(24, 3)), "cityblock"),

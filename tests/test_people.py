@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
+from scipy.cluster.hierarchy import average, cophenet
+from scipy.spatial.distance import cdist, pdist, squareform
 from scipy.special import expit
 
 import nearer
@@ -375,21 +376,25 @@ def test_reports_show_weights_and_check_residuals(tmp_path):
     assert tired.details["checks"]["order"] < 1e-6
 
 
-@pytest.mark.parametrize("kind", ["Euclidean", "city block", "tree"])
+@pytest.mark.parametrize("kind", ["plane", "clusters", "city block", "tree", "clock"])
 def test_files_that_no_euclidean_map_fits_are_flagged(kind, tmp_path):
     rng = np.random.default_rng(0)
-    X, metric = rng.normal(size=(24, 2)), "euclidean" if kind == "Euclidean" else "cityblock"
+    X = rng.normal(size=(24, 2))
+    if kind == "clusters":
+        X = 0.3 * X + 4 * rng.normal(size=(3, 2))[np.arange(24) % 3]
     if kind == "tree":  # each object hangs on an earlier one: a column a branch, a distance its sum
         X = np.eye(24)
         for i in range(1, 24):
             X[i] += X[rng.integers(i)]
         X *= rng.exponential(size=24)
-    D = cdist(X, X, metric)
+    D = cdist(X, X, "cityblock" if kind in {"city block", "tree"} else "euclidean")
+    if kind == "clock":  # all objects are equally far from the root
+        D = squareform(cophenet(average(pdist(X))))
     head, a, b = (questions := random_questions(24, 4000, rng)).T
     margin = D[head, b] - D[head, a]
     near = rng.random(4000) < expit(4 * margin / D.std())
     embedding = nearer.fit(answered(questions, near), n_objects=24, random_state=0)
     p = embedding.details["checks"]["other distances"]
-    assert p > 0.5 if kind == "Euclidean" else p < 0.01
+    assert p > 0.2 if kind in {"plane", "clusters"} else p < 0.01
     embedding.report(tmp_path / "report.md")
     assert f"| other distances | {p:.3f} |" in (tmp_path / "report.md").read_text("utf-8")

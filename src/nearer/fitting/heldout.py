@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import average
 from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist, squareform
 from scipy.special import chdtrc, expit, log_expit, ndtr
@@ -64,6 +65,8 @@ SAME_LAPSE = 0.5 / math.sqrt(QUESTIONS)  # the standard error of a rate from QUE
 _TRIED = (2.63, 1.14, -0.12)  # a, b and c of docs/dimensions.md
 _UNTRIED = (0.64, -0.08)  # a' and c' there
 _MOST_ROOT = 40.0  # of √N; few answers in `dimension_fit` carried more information
+# Weight of other distances; with a half, tight clusters count as trees (`people --cells checks`).
+_OTHERS = 2 / 3
 _SURE = 0.95  # probability of the range of dimensions that is reported
 
 
@@ -92,8 +95,7 @@ class HeldOut:
     @cached_property
     def curve(self) -> Curve:
         """The curve for random questions."""
-        same = np.array_equal(self.weights, self.counts)
-        return self.own_curve if same else fit_curve(self.predictions, self.weights)
+        return fit_curve(self.predictions, self.weights)
 
     @cached_property
     def pieces(self) -> Floats:
@@ -353,7 +355,7 @@ def check_residuals(
 
 
 def check_distances(answers: Comparisons, held: HeldOut) -> float:
-    """Return a p-value of whether other distances predict held-out answers better.
+    """Return a p-value of whether other distances improve predictions of held-out answers.
 
     The others are those of a city-block map of at most three dimensions and of two trees. Of many
     answers a sample is used; if it is smaller than the number of pairs of objects, p is nan.
@@ -362,19 +364,22 @@ def check_distances(answers: Comparisons, held: HeldOut) -> float:
     some = rng.permutation(len(answers))[: FOLDS * QUESTIONS]
     if n * n > FOLDS * QUESTIONS or len(held.fits) < FOLDS:
         return np.nan
+    assert isinstance(held.predictions, PredictedMargins)
     rows, weights = answers.triplets[some], answers.weights[some]
-    fold, predicted = fold_of(answers.group[some]), np.empty((3, len(some)))
+    fold, at = fold_of(answers.group[some]), np.argsort(held.rows)[some]
+    margins = np.tile(held.predictions.margins[at], (4, 1))
     for k, X in enumerate(held.fits):
         seen, out = answers.part(some[fold != k]), fold == k
         fits = _fit_blocks(X, seen, rng), *(_fit_tree(X, seen, clock=clock) for clock in (0, 1))
-        predicted[:, out] = [_block_margins(Y, rows[out]) for Y in fits]
-    at = np.argsort(held.rows)[some]
-    logs = [held.log_likelihood[at]]
-    others = map(PredictedMargins, predicted)
-    logs += [fit_curve(other, weights).log_likelihood(other) for other in others]
+        margins[1:, out] = [_block_margins(Y, rows[out]) for Y in fits]
+    margins /= np.maximum(np.abs(margins).mean(axis=1, keepdims=True), np.finfo(float).tiny)
+    margins[1:] = _OTHERS * margins[1:] + (1 - _OTHERS) * margins[0]
+    logs = [
+        fit_curve(each, weights).log_likelihood(each) for each in map(PredictedMargins, margins)
+    ]
     pieces = [np.bincount(held.piece[at], weights * each).astype(np.float64) for each in logs]
     best = max(advantage(each, pieces[0]) for each in pieces[1:])
-    return min(1.0, len(predicted) * float(ndtr(-best)))
+    return min(1.0, 2 * len(fits) * float(ndtr(-best)))
 
 
 def _block_margins(Y: Floats, rows: NDArray[np.integer]) -> Floats:
@@ -405,25 +410,14 @@ def _fit_blocks(X: Floats, answers: Comparisons, rng: np.random.Generator) -> Fl
 
 
 def _fit_tree(X: Floats, answers: Comparisons, *, clock: int) -> Floats:
-    """A tree that joins nearest or, with a clock, closest parts of a map; its branches are fitted.
+    """A tree that is read off a map; its branches are fitted.
 
-    Neighbours are joined as by Saitou and Nei (1987), or by mean distances (Sokal and Michener
-    1958). Each column is a branch: its length for the objects beyond it, 0 for the others.
+    With a clock all objects are equally far from the root, so that only common branches count.
+    Each column is a branch: its length for the objects beyond it, 0 for the others.
     """
-    D, sides, branches = squareform(pdist(X)), list(np.eye(len(X))), list[Floats]()
-    while len(D) > 2:
-        total = D.sum(axis=1)
-        cost = D.copy() if clock else (len(D) - 2) * D - total[:, None] - total
-        np.fill_diagonal(cost, np.inf)
-        i, j = divmod(int(cost.argmin()), len(D))
-        branches += [sides[i], sides[j]]
-        D[i] = D[:, i] = (D[i] + D[j] - (1 - clock) * D[i, j]) / 2
-        D[i, i], sides[i] = 0.0, sides[i] + sides[j]
-        D = np.delete(np.delete(D, j, axis=0), j, axis=1)
-        del sides[j]
-    beyond = np.array([*branches, sides[0]]).T
+    beyond = np.array(_join_closest(X) if clock else _join_neighbours(X)).T
     head, near, far = (beyond[column] for column in answers.triplets.T)
-    crossed = np.abs(head - far) - np.abs(head - near)
+    crossed = 2 * head * (near - far) if clock else np.abs(head - far) - np.abs(head - near)
 
     def loss(lengths: Floats) -> tuple[float, Floats]:  # with an exponential prior
         margin = crossed @ lengths
@@ -431,7 +425,33 @@ def _fit_tree(X: Floats, answers: Comparisons, *, clock: int) -> Floats:
         return total, 1 - (answers.weights * expit(-margin)) @ crossed
 
     n_branches = beyond.shape[1]
-    return beyond * least(loss, np.ones(n_branches), [(0.0, None)] * n_branches)
+    tree = beyond * least(loss, np.ones(n_branches), [(0.0, None)] * n_branches)
+    depth = tree.sum(axis=1)
+    return np.hstack([tree, np.diag(depth.max() - depth)]) if clock else tree
+
+
+def _join_closest(X: Floats) -> list[Floats]:
+    """The objects beyond each inner branch, if parts are joined by mean distances (UPGMA)."""
+    sides = list(np.eye(len(X)))
+    for one, other in average(pdist(X))[:, :2].astype(np.int64):
+        sides.append(sides[one] + sides[other])
+    return sides[len(X) : -1]
+
+
+def _join_neighbours(X: Floats) -> list[Floats]:
+    """The objects beyond each branch, if neighbours are joined (Saitou and Nei 1987)."""
+    D, sides, branches = squareform(pdist(X)), list(np.eye(len(X))), list[Floats]()
+    while len(D) > 2:
+        total = D.sum(axis=1)
+        cost = (len(D) - 2) * D - total[:, None] - total
+        np.fill_diagonal(cost, np.inf)
+        i, j = divmod(int(cost.argmin()), len(D))
+        branches += [sides[i], sides[j]]
+        D[i] = D[:, i] = (D[i] + D[j] - D[i, j]) / 2
+        D[i, i], sides[i] = 0.0, sides[i] + sides[j]
+        D = np.delete(np.delete(D, j, axis=0), j, axis=1)
+        del sides[j]
+    return [*branches, sides[0]]
 
 
 def fold_of(group: NDArray[np.uint64]) -> NDArray[np.int64]:
