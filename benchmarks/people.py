@@ -63,6 +63,8 @@ def cells(full: bool, seeds: int | None) -> Iterator[Cell]:
     yield from grid("pilots", pilots, kind=tuple(PILOTS), seed=runs)
     yield from grid("checks", checks, kind=tuple(KINDS), seed=runs)
     yield from grid("sets", recorded, name=tuple(SETS), seed=range(min(len(runs), 3)))
+    weighted = ("people_shapecolor16",)  # where weights matter: single splits differ by ± .01
+    yield from grid("sets", recorded, name=weighted, seed=range(3, min(len(runs), 16)))
 
 
 def said(maps: Any, who: Any, rng: np.random.Generator, lapse: float = 0.0) -> Any:
