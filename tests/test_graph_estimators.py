@@ -29,6 +29,14 @@ def test_random_walks_recover_the_metric(square):
     assert nearer.metrics.mean_kendall_tau(square, model.embedding_) > 0.8
 
 
+def test_walks_may_not_be_longer_than_rounding_shows(square):
+    assert np.isfinite(
+        nearer.KNNGraphEmbedding(2, reach=1e6).fit(lists(square, 12)).embedding_
+    ).all()
+    with pytest.raises(InvalidInput, match="reach=1000000000: must be at most"):
+        nearer.KNNGraphEmbedding(2, reach=10**9).fit(lists(square, 12))
+
+
 def test_lists_and_matrices_are_the_same_graph(square):
     near = lists(square, 4)
     dense = np.zeros((150, 150))

@@ -557,7 +557,9 @@ class KNNGraphEmbedding(_GraphEstimator):
     def _embed(self, graph: Any, d: int) -> None:
         from sklearn.decomposition import KernelPCA  # noqa: PLC0415 - slow to import
 
-        checks.positive("reach", self.reach)
+        if checks.positive("reach", self.reach) > 1e6:
+            rule = "must be at most 1,000,000, since rounding hides longer walks"
+            raise InvalidInput(f"reach={self.reach}: {rule}; give a smaller number")
         pieces, label = connected_components(graph, connection="strong")
         if pieces > 1:
             size = np.bincount(label)
