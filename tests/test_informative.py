@@ -139,6 +139,14 @@ def test_dimension_is_chosen():
     assert result.evidence[3]["log_likelihood"] > result.evidence[2]["log_likelihood"]
 
 
+def test_answers_of_which_a_fifth_is_wrong_do_not_stay_exact():
+    X = np.random.default_rng(4).normal(size=(60, 3))
+    oracle = nearer.NoisyOracle(nearer.PointOracle(X), flip=0.2, random_state=4)
+    result = nearer.run(nearer.adaptive(60, budget=3000, random_state=4), oracle)
+    assert not result.details["exact"]
+    assert result.dimension == 3
+
+
 def test_next_questions_from_any_log():
     X = np.random.default_rng(0).normal(size=(30, 2))
     first = choose_questions(np.empty((0, 3)), 30, 40, random_state=0)

@@ -36,6 +36,7 @@ from nearer.fitting.posterior import (
     fit_posterior,
     log_posterior,
     near_questions,
+    spread_out,
 )
 from nearer.fitting.solver import principal_axes
 from nearer.questions import Floats, Objects, Questions, find, pack, random_questions
@@ -360,8 +361,8 @@ class Belief:
             d = self._settle_exact(d, noise)
             held = self._tried[d].best
         if rival is None and held.own_curve.lapse > heldout.SAME_LAPSE:
-            lapsing = replace(held.noise, lapse=held.own_curve.lapse)
-            other = heldout.hold_out(self.answers, d, lapsing, starts=held.fits, rng=self._rng)
+            lapsing, starts = Noise(WEAK_PRIOR, held.own_curve.lapse), map(spread_out, held.fits)
+            other = heldout.hold_out(self.answers, d, lapsing, starts=tuple(starts), rng=self._rng)
             self.is_exact = other.advantage(held) <= 0.0
         if self.is_exact:
             fit = self._fit_from_starts(d, noise, [held.fits[0], None])
