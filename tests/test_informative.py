@@ -209,3 +209,19 @@ def test_a_round_says_which_of_its_questions_are_random(m):
     share = max(RANDOM_SHARE, belief.share_guessed)
     assert random.sum() == round(200 * share)
     assert (share < 1) == bool(m)
+
+
+def test_whole_screens_need_not_beat_a_coin_to_be_chosen():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    oracle = nearer.asking.PsychometricOracle(X, scale=0.1, choose=4, random_state=0)
+    strategy = nearer.adaptive(30, task="4 of 10", n_components=2, budget=150, random_state=0)
+    result = nearer.run(strategy, oracle)
+    assert 0.05 < result.held_out.accuracy < 0.5  # one in 210 would be right by chance
+    assert result.details["expected_tau"] > 0.5
+
+
+def test_few_places_need_neither_dimensions_nor_many_questions():
+    X = np.sign(np.random.default_rng(0).normal(size=(100, 1)))
+    result = nearer.embed(nearer.PointOracle(X), 100, random_state=1, progress=False)
+    assert result.dimension == 1
+    assert result.n_comparisons < 4000

@@ -163,8 +163,7 @@ class Candidates:
     """Comparisons that may be asked and were not."""
 
     def __init__(self, n_objects: int, askable: Askable | None = None) -> None:
-        self._n = n_objects
-        self._askable = askable
+        self._n, self._askable = n_objects, askable
         self._asked = self._pool = np.empty(0, dtype=np.int64)  # as `pack` numbers them, sorted
 
     def exclude(self, questions: Questions) -> None:

@@ -332,7 +332,8 @@ class Belief:
             self._predicted = np.stack([known.predictions.margins, weights])
 
     def _revise(self) -> None:
-        if self.is_exact and self._satisfied() and self._review_exact(self.held_out, None):
+        few_improbable = self.is_exact and self._less_probable_than(0.05) <= NEARLY
+        if few_improbable and self._review_exact(self.held_out, None):
             return
         self._review_noisy()
         self.is_exact = False
@@ -349,6 +350,10 @@ class Belief:
         assert known is not None
         d, noise = self.dimension, Noise(max(known.noise.prior, heldout.EXACT_PRIORS[0]), bias=True)
         held = self._widest(self._hold_out_exactly(d, noise, known))
+        if rival is not None and self._free and rival.own_curve.lapse <= heldout.SAME_LAPSE:
+            while d > 1 and rival.advantage(held) > 0.0:  # the bias may replace dimensions
+                d //= 2
+                held = self._widest(self._hold_out_exactly(d, noise, known))
         if self._free and self._all_coincide(held, rival):
             return True
         self.is_exact = held.beats_a_coin and (rival is None or rival.advantage(held) <= 0.0)
@@ -367,7 +372,7 @@ class Belief:
         if self.is_exact:
             fit = self._fit_from_starts(d, noise, [held.fits[0], None])
             self.fit = replace(fit, curve=held.curve)
-            self.is_exact = rival is None or self._satisfied()
+            self.is_exact = rival is None or self._less_probable_than(0.05) <= NEARLY
         if self.is_exact:
             self.held_out = held
         else:
@@ -409,10 +414,6 @@ class Belief:
             if best is not held:
                 break
         return best
-
-    def _satisfied(self) -> bool:
-        """Whether hardly any answer is improbable (p < .05) under the fit."""
-        return self._less_probable_than(0.05) <= NEARLY
 
     def _less_probable_than(self, p: float, fit: Posterior | None = None) -> float:
         """Share of the answers that are less probable than p under the present fit or another."""

@@ -136,7 +136,8 @@ class HeldOut:
     @property
     def beats_a_coin(self) -> bool:
         """By four standard errors, since the best of ten settings exceeds three by chance."""
-        return bool(self.accuracy > 0.5 + 2 / np.sqrt(self.effective_share * len(self.pieces)))
+        c, n = self.predictions.chance, self.effective_share * len(self.pieces)
+        return bool(self.accuracy > c + 4 * np.sqrt(c * (1 - c) / n))
 
     @property
     def right(self) -> Floats:
