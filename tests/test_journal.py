@@ -401,7 +401,7 @@ SLOW = """
 
     embedding = nearer.embed(oracle, 24, budget=700, random_state=5, workers=4, journal=sys.argv[1],
                          progress=False)
-    np.save(sys.argv[3], found.positions)
+    np.save(sys.argv[3], embedding.positions)
 """
 
 

@@ -6,6 +6,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 import numpy as np
@@ -14,9 +16,10 @@ from click.testing import CliRunner
 
 import nearer
 from benchmarks.cells import FinishedCells, compute_cells
+from nearer._kernels import comparisons
 from nearer.cli import main
 from nearer.errors import InvalidInput
-from nearer.fitting.heldout import hold_out
+from nearer.fitting import heldout
 from nearer.fitting.likelihood import Noise, as_answers
 from nearer.parallel import parallel_map, scheduler
 from paper.experiments import Experiment
@@ -73,40 +76,25 @@ def test_every_backend_takes_functions_made_inside_others(backend):
         assert parallel_map(inside, [(2,), (3,)]) == [[0, 2, 4], [0, 3, 6]]
 
 
-def asked_many(n, m, seed):
-    """Answers about points in the plane, a tenth of them wrong."""
-    rng = np.random.default_rng(seed)
-    oracle = nearer.NoisyOracle(nearer.PointOracle(rng.normal(size=(n, 2))), 0.1, random_state=seed)
-    asked = nearer.questions.random_questions(n, m, rng)
-    return nearer.questions.answered(asked, oracle(asked))
+def test_folds_predict_the_same_on_any_number_of_cores(monkeypatch):
+    evidence, results, threads = as_answers(TRIPLETS, len(X)), [], set()
+    monkeypatch.setattr(comparisons, "_threads", lambda: ThreadPoolExecutor(3))
+    fit = heldout.fit_posterior
 
+    def slowly(*args, **options):
+        threads.add(threading.get_ident())
+        time.sleep(0.05)  # so that the other threads begin, too
+        return fit(*args, **options)
 
-@pytest.mark.slow
-def test_folds_are_sent_out_and_predict_the_same(cluster):
-    evidence = as_answers(asked_many(150, 75_000, 0), 150)
-
-    def folds():
+    monkeypatch.setattr(heldout, "fit_posterior", slowly)
+    for cores in (1, 3):
+        monkeypatch.setattr(comparisons, "_CORES", cores)
         rng = np.random.default_rng(0)
-        return hold_out(evidence, 2, Noise(2.0), rng=rng, every=True)
-
-    here = folds()
-    assert len(here.fits) > 1
-    with distributed.Client(cluster) as client, joblib.parallel_config("dask"):
-        with distributed.get_task_stream(client) as sent:
-            there = folds()
-        assert len(sent.data) >= len(here.fits)
-    assert np.array_equal(here.log_likelihood, there.log_likelihood)
-    assert all(map(np.array_equal, here.fits, there.fits))
-
-
-@pytest.mark.slow
-def test_small_work_stays(cluster):
-    evidence = as_answers(TRIPLETS, len(X))
-    rng = np.random.default_rng(0)
-    with distributed.Client(cluster) as client, joblib.parallel_config("dask"):
-        with distributed.get_task_stream(client) as sent:
-            hold_out(evidence, 2, Noise(), rng=rng)
-        assert not sent.data
+        results.append(heldout.hold_out(evidence, 2, Noise(2.0), rng=rng, every=True))
+    one, several = results
+    assert len(threads) > 1
+    assert np.array_equal(one.log_likelihood, several.log_likelihood)
+    assert all(map(np.array_equal, one.fits, several.fits))
 
 
 @pytest.mark.slow
