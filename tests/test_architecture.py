@@ -36,7 +36,7 @@ PURE = ("asking", "fitting", "algorithms")
 IMPURE = {f"asking/{name}.py" for name in ("run", "journal", "progress")}
 
 # What the package may hold. A change that adds beyond it takes away elsewhere, or argues in review.
-BUDGET = {"lines": 26_000, "modules": 87, "constants": 99, "one importer": 7}
+BUDGET = {"lines": 25_999, "modules": 87, "constants": 99, "one importer": 7}
 PAPER_LINES = 1_700
 
 MODULES = sorted(SOURCE.rglob("*.py"))

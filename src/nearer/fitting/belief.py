@@ -325,11 +325,10 @@ class Belief:
         self._revise()
         known, somewhere = self.held_out, self.fit.positions.any()
         if self.is_exact and known and somewhere and self.dimension != before:
-            assert isinstance(
-                known.predictions, likelihood.PredictedMargins
-            )  # others are out of date
+            predictions = known.predictions  # those in another dimension are out of date
+            assert isinstance(predictions, likelihood.PredictedMargins)
             weights = self.answers.weights[known.rows] / self.answers.odds[known.rows]
-            self._predicted = np.stack([known.predictions.margins, weights])
+            self._predicted = np.stack([predictions.margins, weights])
 
     def _revise(self) -> None:
         few_improbable = self.is_exact and self._less_probable_than(0.05) <= NEARLY
